@@ -13,6 +13,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "frames": ("polars",),
     "gymnasium": ("gymnasium",),
     "http": ("httpcore", "stamina"),
+    "inspect": ("polars",),
     "langchain": ("langchain-core",),
     "langgraph": ("langgraph",),
     "learn": ("scikit-learn",),

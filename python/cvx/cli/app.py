@@ -19,6 +19,8 @@ COMMANDS = {
     "show": "browse",
     "edit": "browse",
     "tail": "browse",
+    "inspect": "inspect",
+    "report": "inspect",
     "link": "write",
     "why": "read",
     "causes": "read",

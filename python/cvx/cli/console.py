@@ -268,6 +268,7 @@ def opened(
     create: bool = False,
     embeds: bool = True,
     reads: bool = False,
+    read_only: bool = False,
 ) -> Iterator[Memory]:
     """Open the memory for one command.
 
@@ -283,6 +284,8 @@ def opened(
         Whether the command embeds anything; where not, no embedder is made or reached.
     reads : bool, default False
         Whether the command only reads, and so works where nothing can be written.
+    read_only : bool, default False
+        Whether nothing may be written, not even what reading notes.
 
     Raises
     ------
@@ -304,7 +307,7 @@ def opened(
         known = None
     embedder = embedder_for(known, spec, embeds=embeds)
     metric = "cosine" if known is None else known.metric
-    read_only = reads and not _writable(folder)
+    read_only = read_only or (reads and not _writable(folder))
     with Memory.open(
         folder, embedder=embedder, metric=metric, create=create, read_only=read_only
     ) as memory:
