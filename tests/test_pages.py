@@ -146,7 +146,10 @@ def test_the_sessions_of_a_page_are_real(
         if line.startswith("export CVX_STORE="):
             run = Cvx(Path(line.partition("=")[2]))
         arguments = cvx_arguments(line)
-        if not arguments or (arguments[0] == "mcp" and "install" not in arguments):
+        serves = arguments[:1] == ["inspect"] or (
+            arguments[:1] == ["mcp"] and "install" not in arguments
+        )
+        if not arguments or serves:
             continue
         done = run(*arguments)
         assert done.code == 0, (line, done.err)

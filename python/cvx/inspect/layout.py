@@ -1,18 +1,77 @@
-"""Vectors laid out in a plane."""
+"""Regions and vectors laid out in a plane."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cvx.types import Vector
 
+if TYPE_CHECKING:
+    from cvx.memory import Memory
+
+Place = tuple[float, float]
+
+_REGIONS = 400
+_POINTS = 1_500
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """The regions of one level of an index, and where they lie in a plane.
+
+    Attributes
+    ----------
+    level : int
+        Of the hubs.
+    hubs : dict of int to (float, float)
+        The place of each region, by the node of its hub.
+    members : dict of int to list of int
+        Its events.
+    points : dict of int to (float, float)
+        The place of each event; none where there are more than 1,500.
+    share : float
+        Of the variance that the plane shows.
+    """
+
+    level: int
+    hubs: dict[int, Place]
+    members: dict[int, list[int]]
+    points: dict[int, Place]
+    share: float
+
+
+def regions_of(memory: Memory) -> Regions:
+    """Return the regions of the finest level that has at most 400, laid out in a plane."""
+    index = memory.index
+    sizes = {level: len(index.regions(level)) for level in index.region_levels}
+    few = [level for level, regions in sizes.items() if level and 1 < regions <= _REGIONS]
+    if not few and sizes:
+        few = [0 if sizes.get(0, _REGIONS + 1) <= _REGIONS else max(sizes)]
+    if not few or not any(sizes.values()):
+        return Regions(0, {}, {}, {}, 1.0)
+    nodes, regions = index.region_assignments(few[0])
+    owners = memory.record.events_of_nodes(nodes.tolist())
+    members: dict[int, list[int]] = {}
+    for node, region in zip(nodes.tolist(), regions.tolist(), strict=True):
+        if node in owners:
+            members.setdefault(region, []).append(owners[node])
+    hubs = list(dict.fromkeys(regions.tolist()))
+    drawn = nodes.tolist() if len(nodes) <= _POINTS else hubs
+    places, share = flattened([index.vector(node) for node in drawn])
+    at = dict(zip(drawn, places, strict=True))
+    points = {owners[node]: at[node] for node in drawn if node in owners}
+    few_points = points if len(nodes) <= _POINTS else {}
+    return Regions(few[0], {hub: at[hub] for hub in hubs if hub in at}, members, few_points, share)
+
 
 def flattened(
     vectors: Sequence[Vector | None],
-) -> tuple[list[tuple[float, float]], float]:
+) -> tuple[list[Place], float]:
     """Return where vectors lie along their two principal components.
 
     Crowded parts are stretched: half of a place is its order among the others, so that what lies

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -14,12 +14,32 @@ import numpy as np
 
 from cvx.arguments import wrong
 from cvx.errors import CvxError, StaleRegionsError, UnknownError
-from cvx.escaping import one_line, printable
+from cvx.escaping import printable
 from cvx.extras import needs
-from cvx.inspect.layout import flattened
+from cvx.inspect.layout import Regions, regions_of
+from cvx.inspect.plain import (
+    WON,
+    Asked,
+    Told,
+    brief,
+    choices_of,
+    commonest,
+    curve_of,
+    edge_of,
+    factors_of,
+    heading_of,
+    hit_of,
+    is_number,
+    lines,
+    link_of,
+    row_of,
+    whole_of,
+    word,
+    words_of,
+)
 from cvx.memory.settings import setting
 from cvx.memory.timeline import newest_id
-from cvx.types import Edge, Event, Hit
+from cvx.types import Event
 from cvx.validation import STATES
 
 if TYPE_CHECKING:
@@ -28,22 +48,12 @@ if TYPE_CHECKING:
     from cvx.memory import Memory
     from cvx.store.lock import Tail
 
-Asked = Mapping[str, str]
-"""What a view is asked for, by name, as a query string brings it."""
-Told = dict[str, Any]
-
 PAGE = 50
 _BINS = 60
-_CHOICES = 200
-_REGIONS = 400
-_POINTS = 1_500
 _DECISIONS = 2_000
 _BRANCHES = 8
 _CURVES = 6
 _FLOWS = 12
-_SHORT = 300
-_WON = 0.5
-_LEAST_SHARE = 5e-4
 _AT_ONCE_S = 0.25
 """A table that takes longer to read is read anew in the background."""
 _SOON_S = 0.2
@@ -60,18 +70,6 @@ class Table:
     frame: pl.DataFrame
     lower: pl.Series
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Regions:
-    """The events of each region of one level, and where they lie in a plane."""
-
-    tail: Tail
-    level: int
-    hubs: dict[int, tuple[float, float]]
-    members: dict[int, list[int]]
-    points: dict[int, tuple[float, float]]
-    share: float
 
 
 class View:
@@ -106,7 +104,7 @@ class View:
         self.memory, self.can_edit = memory, can_edit
         self._lock, self._placing = threading.RLock(), threading.Lock()
         self._table: Table | None = None
-        self._regions: Regions | None = None
+        self._regions: tuple[Tail, Regions] | None = None
         self._reader: threading.Thread | None = None
         self._first = threading.Event()
         self._first.set()
@@ -137,7 +135,7 @@ class View:
             return self._latest()
         frame = self._read().frame
         choices = {
-            name: _counted(frame[name]) for name in ("entity", "kind", "source", "namespace")
+            name: choices_of(frame[name]) for name in ("entity", "kind", "source", "namespace")
         }
         return {
             **self._latest(),
@@ -145,7 +143,7 @@ class View:
             "active": int((frame["state"] == "active").sum()),
             "episodes": self._episodes().height,
             **choices,
-            "tag": _counted(frame["tags"].explode()),
+            "tag": choices_of(frame["tags"].explode()),
         }
 
     def _soon(self) -> bool:
@@ -172,18 +170,18 @@ class View:
         Before all of them have been read, and where no filter asks for it, that is the page that
         was written last.
         """
-        page = _whole(asked, "page", 0)
+        page = whole_of(asked, "page", 0)
         everything = not {*asked} - {"page", "state"} and not page
         if everything and not self._soon():
             newest = newest_id(self.memory)
             some = self.memory.record.events(range(max(newest - PAGE + 1, 1), newest + 1))
             some.sort(key=lambda one: (one.timestamp, one.id), reverse=True)
-            rows = [_row(one) for one in some if one.state == asked.get("state", one.state)]
+            rows = [row_of(one) for one in some if one.state == asked.get("state", one.state)]
             return {"total": None, "page": 0, "pages": None, "rows": rows}
         table = self._read()
         passing = table.frame.filter(self._mask(table, asked))
         pages = -(-passing.height // PAGE)
-        rows = [_row(row) for row in passing.slice(page * PAGE, PAGE).iter_rows(named=True)]
+        rows = [row_of(row) for row in passing.slice(page * PAGE, PAGE).iter_rows(named=True)]
         return {"total": passing.height, "page": page, "pages": pages, "rows": rows}
 
     def timeline(self, asked: Asked) -> Told:
@@ -201,7 +199,7 @@ class View:
         places = np.minimum((times.astype(float) - low) // width, _BINS - 1).astype(int)
         counts = [
             np.bincount(places[some], minlength=_BINS)
-            for some in (rewards > _WON, rewards <= _WON, np.isnan(rewards))
+            for some in (rewards > WON, rewards <= WON, np.isnan(rewards))
         ]
         bins = [
             {"since": low + at * width, "until": low + (at + 1) * width}
@@ -213,31 +211,29 @@ class View:
 
     def event(self, asked: Asked) -> Told:
         """Return all that is known of an event: versions, links, and where it was shown."""
-        event = self.memory.get(_whole(asked, "id"))
+        event = self.memory.get(whole_of(asked, "id"))
         causes, consequences = (
             [
-                _link(s.edge, s.event)
+                link_of(s.edge, s.event)
                 for s in walk(event, max_depth=1, namespace=event.namespace).steps
             ]
             for walk in (self.memory.why, self.memory.consequences)
         )
         shown = [
-            _heading(told)
+            heading_of(told)
             for told in self._decisions()
             if any(hit[0] == event.node for hit in told["hits"])
         ]
         return {
-            **_row(event),
-            "text": _lines(event.text),
+            **row_of(event),
+            "text": lines(event.text),
             "metadata": {printable(str(k)): printable(str(v)) for k, v in event.metadata.items()},
             "trust": event.trust,
             "salience": event.salience,
             "visibility": event.visibility,
             "key": event.key,
             "version": event.version,
-            "history": [
-                {"version": one.version, "text": _lines(one.text)} for one in event.history
-            ],
+            "history": [{"version": one.version, "text": lines(one.text)} for one in event.history],
             "causes": causes,
             "consequences": consequences,
             "shown": shown[:20],
@@ -263,7 +259,7 @@ class View:
             regions.append(
                 {"id": region, "x": x, "y": y, "events": len(members)}
                 | {"reward": sum(rewards) / len(rewards) if rewards else None}
-                | {"text": "" if hub is None else _brief(hub["text"])}
+                | {"text": "" if hub is None else brief(hub["text"])}
             )
         regions.sort(key=lambda one: (-one["events"], one["id"]))
         points = [
@@ -281,8 +277,8 @@ class View:
     def chain(self, asked: Asked) -> Told:
         """Return what led to an event and what it led to, as nodes and links of a graph."""
         of = asked.get("of", "").strip()
-        event = self.memory.get(int(of)) if _digits(of) else self._meant(of)
-        nodes = {event.id: {"id": event.id, "depth": 0, "text": _brief(event.text)}}
+        event = self.memory.get(int(of)) if is_number(of) else self._meant(of)
+        nodes = {event.id: {"id": event.id, "depth": 0, "text": brief(event.text)}}
         edges: list[Told] = []
         more = False
         for sign, walk in ((-1, self.memory.why), (1, self.memory.consequences)):
@@ -295,8 +291,8 @@ class View:
                     more = True
                     continue
                 told = {"id": step.event.id, "depth": sign * step.depth}
-                nodes.setdefault(step.event.id, told | {"text": _brief(step.event.text)})
-                edges.append(_edge(step.edge))
+                nodes.setdefault(step.event.id, told | {"text": brief(step.event.text)})
+                edges.append(edge_of(step.edge))
         return {"of": event.id, "nodes": [*nodes.values()], "edges": edges, "more": more}
 
     def linked(self) -> Told:
@@ -311,7 +307,7 @@ class View:
         numbers = dict(most.iter_rows())
         events = {one.id: one for one in self.memory.record.events(numbers)}
         rows = [
-            {"id": number, "links": links, "text": _brief(events[number].text)}
+            {"id": number, "links": links, "text": brief(events[number].text)}
             for number, links in numbers.items()
             if number in events
         ]
@@ -327,12 +323,12 @@ class View:
         """
         then, cue = None, asked.get("cue", "").strip()
         if "decision" in asked:
-            then = self.memory.record.decision(_whole(asked, "decision"))
+            then = self.memory.record.decision(whole_of(asked, "decision"))
             if then is None:
                 raise UnknownError(f"there is no decision {asked['decision']}: it was dropped")
-            cue = _words(then)
+            cue = words_of(then)
         elif cue:
-            same = (one for one in self._decisions() if _words(one).casefold() == cue.casefold())
+            same = (one for one in self._decisions() if words_of(one).casefold() == cue.casefold())
             then = next(same, None)
         if not cue:
             raise wrong("cue", cue, "words to recall by")
@@ -340,26 +336,26 @@ class View:
         if whose is None and then is not None:
             whose = then["record"].get("namespace")
         found = self.memory.learning.ranked(
-            cue, _whole(asked, "k", 10, most=50), namespace=whose or ""
+            cue, whole_of(asked, "k", 10, most=50), namespace=whose or ""
         )
         return {
             "cue": printable(cue),
-            "now": [_hit(hit) for hit in found],
-            "nearest": [_hit(hit) for hit in found.nearest[:5]],
+            "now": [hit_of(hit) for hit in found],
+            "nearest": [hit_of(hit) for hit in found.nearest[:5]],
             "trace": str(found.trace),
             "then": None if then is None else self._decision(then),
         }
 
     def decisions(self, asked: Asked) -> Told:
         """Return a page of what was asked of the memory, the latest first."""
-        page, words = _whole(asked, "page", 0), asked.get("q", "").casefold()
-        told = [one for one in self._decisions() if words in _words(one).casefold()]
+        page, words = whole_of(asked, "page", 0), asked.get("q", "").casefold()
+        told = [one for one in self._decisions() if words in words_of(one).casefold()]
         some = told[page * PAGE : (page + 1) * PAGE]
         return {
             "total": len(told),
             "page": page,
             "pages": -(-len(told) // PAGE),
-            "rows": [_heading(one) for one in some],
+            "rows": [heading_of(one) for one in some],
         }
 
     # Episodes and what they taught.
@@ -370,44 +366,44 @@ class View:
             import polars as pl
 
         frame = self._episodes()
-        page, mask = _whole(asked, "page", 0), pl.lit(value=True)
+        page, mask = whole_of(asked, "page", 0), pl.lit(value=True)
         if asked.get("q"):
             words = pl.concat_str("goal", "task", separator=" ").str.to_lowercase()
             mask &= words.str.contains(asked["q"].lower(), literal=True)
         if asked.get("task"):
             mask &= pl.col("task") == asked["task"]
         if asked.get("outcome"):
-            won = pl.col("reward") > _WON
+            won = pl.col("reward") > WON
             mask &= won if asked["outcome"] == "won" else ~won
         passing = frame.filter(mask)
         rows = [
-            {"id": row["episode_id"], "goal": _brief(row["goal"]), "task": _brief(row["task"])}
+            {"id": row["episode_id"], "goal": brief(row["goal"]), "task": brief(row["task"])}
             | {"kind": row["kind"], "reward": row["reward"], "steps": row["steps"]}
             | {"recorded": row["recorded"]}
             for row in passing.slice(page * PAGE, PAGE).iter_rows(named=True)
         ]
         pages = -(-passing.height // PAGE)
         told = {"total": passing.height, "page": page, "pages": pages, "rows": rows}
-        return told | {"tasks": _counted(frame["task"])}
+        return told | {"tasks": choices_of(frame["task"])}
 
     def episode(self, asked: Asked) -> Told:
         """Return an episode step by step: what was seen, advised, done, expected, and the end."""
-        number = _whole(asked, "id")
+        number = whole_of(asked, "id")
         found = self.memory.record.episodes([number])
         episode = found[0] if found else self.memory.record.unfinished(number)
         if episode is None:
             raise UnknownError(f"there is no episode {number}")
         at = {one["cue"]["place"] or 0: one for one in self.memory.record.decisions(number)}
         steps = [
-            {"id": step.id, "text": _lines(step.text[:4000]), "action": _or(step.action)}
+            {"id": step.id, "text": lines(step.text[:4000]), "action": word(step.action)}
             | {"reward": step.metadata.get("reward", step.reward), "time": step.timestamp}
             | {"advice": None if place not in at else self._advice(at[place])}
             for place, step in enumerate(episode.steps)
         ]
         return {
             "id": number,
-            "goal": _brief(episode.goal),
-            "task": _or(episode.task_type),
+            "goal": brief(episode.goal),
+            "task": word(episode.task_type),
             "kind": episode.kind,
             "reward": episode.reward,
             "return": episode.metadata.get("return"),
@@ -487,56 +483,28 @@ class View:
         if asked.get("tag"):
             mask &= pl.col("tags").list.contains(asked["tag"])
         if "episode" in asked:
-            mask &= pl.col("episode") == _whole(asked, "episode")
+            mask &= pl.col("episode") == whole_of(asked, "episode")
         for name, passes in (("since", pl.Expr.ge), ("until", pl.Expr.lt)):
             if asked.get(name):
-                mask &= passes(pl.col("timestamp"), pl.lit(_whole(asked, name), pl.Int64))
+                mask &= passes(pl.col("timestamp"), pl.lit(whole_of(asked, name), pl.Int64))
         outcome = asked.get("outcome")
         if outcome == "none":
             mask &= pl.col("reward").is_null()
         elif outcome:
-            won = pl.col("reward") > _WON
+            won = pl.col("reward") > WON
             mask &= won if outcome == "won" else ~won
         if "region" in asked:
-            members = self._placed().members.get(_whole(asked, "region"), [])
+            members = self._placed().members.get(whole_of(asked, "region"), [])
             mask &= pl.col("event_id").is_in(members)
         return mask
 
     def _placed(self) -> Regions:
         """Return the regions of the finest level that a picture can show."""
         with self._placing:
-            known, tail = self._regions, self.memory.record.tail()
-            if known is None or known.tail != tail:
-                self._regions = known = self._place(tail)
-            return known
-
-    def _place(self, tail: Tail) -> Regions:
-        index = self.memory.index
-        sizes = {level: len(index.regions(level)) for level in index.region_levels}
-        few = [level for level, regions in sizes.items() if level and 1 < regions <= _REGIONS]
-        if not few and sizes:
-            few = [0 if sizes.get(0, _REGIONS + 1) <= _REGIONS else max(sizes)]
-        if not few or not any(sizes.values()):
-            return Regions(tail, 0, {}, {}, {}, 1.0)
-        nodes, regions = index.region_assignments(few[0])
-        owners = self.memory.record.events_of_nodes(nodes.tolist())
-        members: dict[int, list[int]] = {}
-        for node, region in zip(nodes.tolist(), regions.tolist(), strict=True):
-            if node in owners:
-                members.setdefault(region, []).append(owners[node])
-        hubs = list(dict.fromkeys(regions.tolist()))
-        every = nodes.tolist() if len(nodes) <= _POINTS else hubs
-        places, share = flattened([index.vector(node) for node in every])
-        at = dict(zip(every, places, strict=True))
-        points = {owners[node]: at[node] for node in every if node in owners}
-        return Regions(
-            tail,
-            few[0],
-            {hub: at[hub] for hub in hubs if hub in at},
-            members,
-            points if len(nodes) <= _POINTS else {},
-            share,
-        )
+            tail = self.memory.record.tail()
+            if self._regions is None or self._regions[0] != tail:
+                self._regions = tail, regions_of(self.memory)
+            return self._regions[1]
 
     def _meant(self, words: str) -> Event:
         if not words:
@@ -557,11 +525,11 @@ class View:
             event = events.get(owners.get(node, -1))
             hits.append(
                 {"id": None if event is None else event.id, "score": score, "distance": distance}
-                | {"text": "(erased)" if event is None else _brief(event.text)}
+                | {"text": "(erased)" if event is None else brief(event.text)}
                 | {"followed": node in told["followed"]}
-                | {"factors": _factors((n, v, w, v * w) for n, v, w in factors)}
+                | {"factors": factors_of((n, v, w, v * w) for n, v, w in factors)}
             )
-        return _heading(told) | {"hits": hits, "rendered": _lines(told["rendered"])}
+        return heading_of(told) | {"hits": hits, "rendered": lines(told["rendered"])}
 
     def _advice(self, told: Told) -> Told:
         noted = told["record"]
@@ -594,10 +562,10 @@ class View:
         own = own.sort("episode_id").with_columns(
             total=pl.col("metadata").str.json_path_match("$.return").cast(pl.Float64, strict=False)
         )
-        tasks = [task for task, _ in _commonest(own["task"])][:_CURVES]
+        tasks = [task for task, _ in commonest(own["task"])][:_CURVES]
         named = [("all tasks", own.filter(pl.col("total").is_null()))] if len(tasks) != 1 else []
         named += [(task, own.filter(pl.col("task") == task)) for task in tasks]
-        return [_curve(name, frame) for name, frame in named if frame.height]
+        return [curve_of(name, frame) for name, frame in named if frame.height]
 
     def _flows(self, task: str | None) -> Told:
         """Return the regions that episodes pass most, and how they move between them."""
@@ -620,8 +588,8 @@ class View:
             {"id": row["region"], "event": owners.get(row["region"])}
             | {"moves": row["moves"], "quality": row["quality"]}
             | {"low": row["low"], "high": row["high"], "when": row["when"]}
-            | {"best": [_or(one[0]) for one in mdp.best_action(row["region"], task)[:1]]}
-            | {"text": _brief(events[owners[row["region"]]].text)
+            | {"best": [word(one[0]) for one in mdp.best_action(row["region"], task)[:1]]}
+            | {"text": brief(events[owners[row["region"]]].text)
                if owners.get(row["region"]) in events else ""}
             for row in shown
         ]  # fmt: skip
@@ -631,136 +599,3 @@ class View:
             if start != stop
         ]
         return {"regions": regions, "moves": flows, "left_out": len(visited) - len(shown)}
-
-
-def _whole(asked: Asked, name: str, usual: int | None = None, *, most: int | None = None) -> int:
-    given = asked.get(name, "" if usual is None else str(usual))
-    if not _digits(given.removeprefix("-")) or abs(int(given)) >= 2**63:
-        raise wrong(name, given, "a whole number")
-    number = int(given)
-    if usual is not None and number < 0:
-        raise wrong(name, number, "a number from 0 up")
-    return number if most is None else max(1, min(number, most))
-
-
-def _digits(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 20
-
-
-def _or(text: str | None) -> str | None:
-    return None if text is None else printable(text)
-
-
-def _brief(text: str) -> str:
-    # Cut first: a memory may be a megabyte.
-    return one_line(text[: 4 * _SHORT], _SHORT)
-
-
-def _lines(text: str) -> str:
-    return "\n".join(printable(line) for line in text.splitlines())
-
-
-def _row(event: Event | Mapping[str, Any]) -> Told:
-    number = event["id"] if isinstance(event, Event) else event["event_id"]
-    episode = event["episode_id"] if isinstance(event, Event) else event["episode"]
-    return {
-        "id": number,
-        "text": _brief(event["text"]),
-        "time": event["timestamp"],
-        "entity": _or(event["entity"]),
-        "namespace": printable(event["namespace"]),
-        "kind": printable(event["kind"]),
-        "source": printable(event["source"]),
-        "tags": [printable(tag) for tag in event["tags"]],
-        "action": _or(event["action"]),
-        "reward": event["reward"],
-        "episode": episode,
-        "state": event["state"],
-        "recorded": event["recorded"],
-    }
-
-
-def _edge(edge: Edge) -> Told:
-    return {
-        "from": int(edge.cause),
-        "to": int(edge.effect),
-        "kind": printable(edge.kind),
-        "weight": edge.weight,
-        "why": printable(edge.why),
-        "state": edge.state,
-        "probability": edge.probability,
-    }
-
-
-def _link(edge: Edge, event: Event) -> Told:
-    return _edge(edge) | {"id": event.id, "text": _brief(event.text)}
-
-
-def _factors(factors: Iterable[tuple[str, float, float, float]]) -> list[Told]:
-    """Return what made a score, the greatest share first, without what made nothing of it."""
-    telling = [one for one in factors if abs(one[3]) >= _LEAST_SHARE]
-    return [
-        {"name": name, "value": value, "weight": weight, "share": share}
-        for name, value, weight, share in sorted(telling, key=lambda one: -abs(one[3]))
-    ]
-
-
-def _hit(hit: Hit) -> Told:
-    return {
-        "id": hit.event.id if hit.event else None,
-        "text": _brief(hit.event.text) if hit.event else "",
-        "score": hit.score,
-        "distance": hit.distance,
-        "relevance": hit.relevance,
-        "factors": _factors(hit.factors),
-        "path": [_edge(edge) for edge in hit.path],
-    }
-
-
-def _words(told: Told) -> str:
-    cue = told["cue"]
-    return " ".join(
-        one for one in (cue["goal"], cue["step"], *cue["questions"], cue["text"]) if one
-    )
-
-
-def _heading(told: Told) -> Told:
-    return {
-        "decision": told["decision_id"],
-        "cue": _brief(_words(told)),
-        "recorded": told["recorded"],
-        "episode": told["episode"],
-        "candidates": len(told["hits"]),
-        "action": _or(told["action"]),
-        "outcome": told["outcome"],
-    }
-
-
-def _commonest(column: pl.Series) -> Iterator[tuple[str, int]]:
-    counted = column.drop_nulls().alias("name").value_counts(name="n")
-    yield from counted.sort(["n", "name"], descending=[True, False]).iter_rows()
-
-
-def _counted(column: pl.Series) -> list[Told]:
-    """Return the commonest values; each as it is asked for, and as it is shown."""
-    some: Iterable[tuple[str, int]] = islice(_commonest(column), _CHOICES)
-    return [{"value": one, "label": one_line(one, 60), "events": n} for one, n in some]
-
-
-def _curve(name: str, frame: pl.DataFrame) -> Told:
-    sums = frame["total"].is_not_null().all()
-    values = frame["total" if sums else "reward"].to_numpy().astype(float)
-    if not sums:
-        values = (values > _WON).astype(float)
-    window = int(np.clip(len(values) // 8, 5, 50))
-    total = np.concatenate(([0.0], np.cumsum(values)))
-    ends = np.unique(np.linspace(1, len(values), min(len(values), 120)).astype(int))
-    starts = np.maximum(ends - window, 0)
-    means = (total[ends] - total[starts]) / (ends - starts)
-    return {
-        "name": _brief(name),
-        "unit": "mean return" if sums else "episodes won",
-        "window": window,
-        "episodes": len(values),
-        "points": [[int(at), float(mean)] for at, mean in zip(ends, means, strict=True)],
-    }
