@@ -220,6 +220,23 @@ def test_what_others_write_is_seen(store: Path, tmp_path: Path) -> None:
             assert sum(one["events"] for one in view.map()["regions"]) == 2
 
 
+def test_before_all_events_are_read_a_page_shows_those_written_last(view: View) -> None:
+    whole = view.events({})
+    view._first.clear()
+    told = view.events({"state": "active"})
+    assert told["total"] is None
+    assert told["rows"] == whole["rows"]
+    assert [row["id"] for row in told["rows"] if row["episode"] == 3] == [16, 15]
+    assert (view.overview()["active"], view.overview()["entity"]) == (16, [])
+    assert view.events({"q": "cellar"})["total"] == 1
+
+
+def test_what_was_prepared_is_what_would_be_read(view: View) -> None:
+    view.prepare()
+    assert view.timeline({})["bins"]
+    assert view.overview()["events"] == 16
+
+
 def test_a_view_that_only_reads_changes_nothing(view: View) -> None:
     with pytest.raises(ReadOnlyError):
         view.change({"id": 1, "text": "other words"})

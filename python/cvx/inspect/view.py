@@ -38,7 +38,6 @@ from cvx.inspect.plain import (
     words_of,
 )
 from cvx.memory.settings import setting
-from cvx.memory.timeline import newest_id
 from cvx.types import Event
 from cvx.validation import STATES
 
@@ -155,7 +154,7 @@ class View:
         choices: Told = {name: [] for name in ("entity", "kind", "source", "namespace", "tag")}
         return choices | {
             "store": "in RAM" if self.memory.folder is None else self.memory.folder.name,
-            "events": newest_id(self.memory),
+            "events": len(self.memory),
             "active": len(self.memory),
             "episodes": 0,
             "clock": setting(self.memory.record, "clock"),
@@ -173,8 +172,10 @@ class View:
         page = whole_of(asked, "page", 0)
         everything = not {*asked} - {"page", "state"} and not page
         if everything and not self._soon():
-            newest = newest_id(self.memory)
-            some = self.memory.record.events(range(max(newest - PAGE + 1, 1), newest + 1))
+            owners = self.memory.record.events_of_nodes(
+                self.memory.index.node_ids()[-PAGE:].tolist()
+            )
+            some = self.memory.record.events(set(owners.values()))
             some.sort(key=lambda one: (one.timestamp, one.id), reverse=True)
             rows = [row_of(one) for one in some if one.state == asked.get("state", one.state)]
             return {"total": None, "page": 0, "pages": None, "rows": rows}
