@@ -13,12 +13,13 @@ reward of an episode.
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 Info = dict[str, Any]
 
 
-class World:
+class World(ABC):
     """What the worlds share: seeding, counting, truncation."""
 
     optimum = 1.0
@@ -53,26 +54,26 @@ class World:
         """Return what is asked for."""
         return ""
 
+    @abstractmethod
     def begin(self, options: Info) -> None:
         """Set the world up for an episode."""
-        raise NotImplementedError
 
+    @abstractmethod
     def text(self) -> str:
         """Return what is seen."""
-        raise NotImplementedError
 
+    @abstractmethod
     def admissible(self) -> list[str]:
         """Return the commands that can be given now."""
-        raise NotImplementedError
 
+    @abstractmethod
     def do(self, command: str) -> tuple[float, bool]:
         """Do a command; return its reward and whether the episode is over."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def state(self) -> object:
         """The exact state."""
-        raise NotImplementedError
 
 
 class Shelf(World):

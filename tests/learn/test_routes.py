@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cvx.learn.advisor import Advisor, Observation, Parts
+from cvx.learn.advisor_episode import Moment
 from cvx.learn.loop import ActiveMemory
 from cvx.learn.routes import NearRoute, RegionRoute
 from cvx.scoring import UsageTracker
@@ -90,3 +91,22 @@ def test_near_memories_speak_by_the_loops_whole_score() -> None:
         view = Observation("somewhere", around("sand", np.random.default_rng(9)))
         beliefs.append([one.value for one in advisor.options("asked", view, ACTIONS)])
     assert beliefs[0] != beliefs[1]
+
+
+def test_actions_of_the_same_words_share_what_near_memories_tell_and_keep_their_places() -> None:
+    loop = ActiveMemory(TemporalIndex(8, seed=1), action_type=str)
+    rng = np.random.default_rng(1)
+    for number in range(12):
+        run = loop.begin("get on", "beach")
+        decision = loop.recall(Cue(vector=around("sand", rng)), episode=run)
+        loop.act(decision, ["1", "2"][number % 2])
+        loop.close(run, float(number % 2 == 0))
+    moment = Moment("beach", "get on", "sand", Observation("sand", around("sand", rng)))
+    told = NearRoute(loop).expect(moment, [1, "2", "1", "3"])
+    assert len(told) == 4
+    one, two, one_in_words, three = told
+    assert one is not None
+    assert two is not None
+    assert one == one_in_words
+    assert one.mean > 0.5 > two.mean
+    assert three is None

@@ -75,6 +75,6 @@ class NearRoute:
                 if hit.action in counts:
                     behind = math.exp(_STEEP * (hit.score - hits[0].score))
                     counts[hit.action][won] += max(0.0, hit.similarity) * behind
-        return [
-            Beta(1.0 + won, 1.0 + lost) if won + lost else None for lost, won in counts.values()
-        ]
+        # A loop knows actions by their words.
+        told = (counts[str(action)] for action in actions)
+        return [Beta(1.0 + won, 1.0 + lost) if won + lost else None for lost, won in told]
