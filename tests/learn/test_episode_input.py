@@ -153,7 +153,7 @@ def test_what_is_no_episode_can_be_neither_recorded_nor_closed(run: Any) -> None
         lambda: memory.step(run, "a mug"),
         lambda: memory.close(run, 1.0),
         lambda: memory.discard(run),
-        lambda: memory.recorder.close(run, 1.0),
+        lambda: memory.recorder.outcome(run, 1.0),
     ):
         with pytest.raises(InvalidInputError, match=r"run is .*: give an episode that begin"):
             call()

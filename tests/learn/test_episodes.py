@@ -1,22 +1,24 @@
-"""Episodes: steps in order, one outcome, frames to look at."""
+"""Episodes: steps in order, one outcome."""
 
 import numpy as np
-import polars as pl
 import pytest
 
 from cvx.errors import (
     EpisodeEndedError,
     InvalidInputError,
 )
-from cvx.learn.episodes import EpisodeRecorder, episodes_frame, steps_frame
-from cvx.store import Record
+from cvx.learn.episodes import EpisodeRecorder, OpenEpisode
+
+
+def closed(recorder: EpisodeRecorder, run: OpenEpisode, reward: float) -> None:
+    recorder.seal(run, recorder.outcome(run, reward))
 
 
 def played(recorder: EpisodeRecorder, reward: float = 1.0) -> None:
     run = recorder.begin("cool the apple", "cool", metadata={"game": 7})
     recorder.step(run, "a fridge", action="open fridge 1", vector=np.ones(2, np.float32))
     recorder.step(run, "an open fridge", action="cool apple 1 with fridge 1")
-    recorder.close(run, reward)
+    closed(recorder, run, reward)
 
 
 def test_an_episode_is_what_was_recorded() -> None:
@@ -51,16 +53,16 @@ def test_a_given_entity_is_kept_and_the_next_one_lies_above_it() -> None:
 def test_an_episode_closed_twice_is_an_error() -> None:
     recorder = EpisodeRecorder()
     run = recorder.begin()
-    recorder.close(run, 1.0)
+    closed(recorder, run, 1.0)
     with pytest.raises(EpisodeEndedError, match="closed already"):
-        recorder.close(run, 1.0)
+        closed(recorder, run, 1.0)
     assert len(recorder.log) == 1
 
 
 def test_a_step_after_the_end_is_an_error() -> None:
     recorder = EpisodeRecorder()
     run = recorder.begin()
-    recorder.close(run, 0.0)
+    closed(recorder, run, 0.0)
     with pytest.raises(EpisodeEndedError, match="begin another"):
         recorder.step(run, "too late")
 
@@ -70,9 +72,9 @@ def test_a_reward_outside_its_range_is_an_error_and_the_episode_stays_open(rewar
     recorder = EpisodeRecorder()
     run = recorder.begin()
     with pytest.raises(InvalidInputError, match=r"outside \[0, 1\]"):
-        recorder.close(run, reward)
+        closed(recorder, run, reward)
     assert not run.closed
-    recorder.close(run, 1.0)
+    closed(recorder, run, 1.0)
 
 
 def test_a_step_back_in_time_is_an_error() -> None:
@@ -89,38 +91,3 @@ def test_tags_are_kept_and_a_single_string_is_refused() -> None:
     assert recorder.step(run, tags=["plan", "kitchen"]).tags == ("plan", "kitchen")
     with pytest.raises(InvalidInputError, match="'plan'"):
         recorder.step(run, tags="plan")
-
-
-def test_a_record_gets_each_closed_episode_and_numbers_go_on_from_it() -> None:
-    record = Record()
-    played(EpisodeRecorder(record))
-    second = EpisodeRecorder(record)
-    played(second)
-    assert [e.episode_id for e in record.episodes()] == [0, 1]
-    assert [e.entity_id for e in record.episodes()] == [0, 1]
-    assert [e.actions for e in record.episodes()] == [second.log[0].actions] * 2
-
-
-@pytest.mark.requirement("V22")
-def test_episodes_and_steps_become_polars_frames() -> None:
-    recorder = EpisodeRecorder()
-    played(recorder, 1.0)
-    played(recorder, 0.0)
-    episodes, steps = recorder.episodes_frame(), recorder.steps_frame()
-    assert isinstance(episodes, pl.DataFrame)
-    assert episodes["reward"].to_list() == [1.0, 0.0]
-    assert episodes["steps"].to_list() == [2, 2]
-    assert episodes["last"].to_list() == [1, 3]
-    assert steps["place"].to_list() == [0, 1, 0, 1]
-    assert steps.filter(pl.col("episode_id") == 1)["text"].to_list() == [
-        "a fridge",
-        "an open fridge",
-    ]
-
-
-@pytest.mark.requirement("V22")
-def test_frames_of_nothing_have_the_same_columns() -> None:
-    recorder = EpisodeRecorder()
-    played(recorder)
-    assert episodes_frame([]).schema == recorder.episodes_frame().schema
-    assert steps_frame([]).schema == recorder.steps_frame().schema

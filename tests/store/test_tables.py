@@ -60,8 +60,10 @@ def test_links_are_a_frame_between_events(memory: Memory) -> None:
     assert frame["why"].to_list() == ["", "so it seems"]
 
 
+@pytest.mark.requirement("V22")
 def test_episodes_and_decisions_are_frames(memory: Memory) -> None:
-    assert memory.frames.episodes().is_empty()
+    nothing = memory.frames.episodes()
+    assert nothing.is_empty()
     assert memory.frames.decisions().is_empty()
     loop = memory.learning.loop()
     for reward, steps in ((1.0, 2), (0.0, 1)):
@@ -71,6 +73,13 @@ def test_episodes_and_decisions_are_frames(memory: Memory) -> None:
             loop.act(decision, f"go to {place}", decision.hits[:1])
         loop.close(run, reward)
     frame = memory.frames.episodes()
+    assert isinstance(frame, pl.DataFrame)
+    assert frame.schema == nothing.schema
+    steps = memory.frames.events({"kind": ["step", "failed_step"], "outcome": "any"})
+    assert steps["text"].to_list() == [
+        "put the cup away at place 0", "put the cup away at place 1",
+        "put the cup away at place 0",
+    ]  # fmt: skip
     assert frame.select("goal", "task_type", "reward", "steps").rows() == [
         ("put the cup away", "clean", 1.0, 2),
         ("put the cup away", "clean", 0.0, 1),

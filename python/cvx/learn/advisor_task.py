@@ -8,6 +8,7 @@ import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -128,6 +129,7 @@ def _evenly(numbers: Ints, most: int) -> Ints:
     return numbers[np.linspace(0, len(numbers) - 1, most).astype(np.int64)]
 
 
+@lru_cache(maxsize=65_536)
 def _plain(text: str | None) -> str:
     return " ".join((text or "").casefold().split())
 
@@ -338,11 +340,14 @@ class Task:
             here = f"{_plain(run.goal)}: {here}"
         if not history:
             return here
-        seen = [_plain(step.observation.text) for step in run.steps[:upto]] + [here]
+
+        def seen(at: int) -> str:
+            return here if at == upto else _plain(run.steps[at].observation.text)
+
         past = [
-            (str(run.steps[at].action), seen[at + 1]) for at in range(max(0, upto - history), upto)
+            (str(run.steps[at].action), seen(at + 1)) for at in range(max(0, upto - history), upto)
         ]
-        return (seen[0], tuple(past), here)
+        return (seen(0), tuple(past), here)
 
     def _tokens(self, key: Key) -> list[str]:
         if isinstance(key, str):

@@ -1,10 +1,10 @@
-"""Recording what an agent does: begin, step, close with an outcome; and frames of it."""
+"""Recording what an agent does: begin an episode, its steps, and its outcome."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cvx.arguments import (
     a_share,
@@ -21,8 +21,6 @@ from cvx.errors import (
     EpisodeEndedError,
     InvalidInputError,
 )
-from cvx.extras import needs
-from cvx.store import Record
 from cvx.store.rows import OWN_ENTITIES
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector
 from cvx.validation import (
@@ -34,9 +32,6 @@ from cvx.validation import (
     storable_text,
     storable_time,
 )
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(slots=True, eq=False)
@@ -102,14 +97,12 @@ def some_metadata(name: str, value: Any) -> dict[str, Any]:
 
 
 class EpisodeRecorder:
-    """Writes down episodes, one step after the other, and closes each of them once.
+    """Numbers episodes, makes their steps, and logs what was closed.
 
     Parameters
     ----------
-    record : Record, optional
-        Where closed episodes go, each in one transaction; without it they stay in ``log`` only.
     first_episode, first_entity : int, default 0
-        The first numbers to give out; with a record at least its first free ones.
+        The first numbers to give out.
     now : callable, optional
         Returns the time of a step that brings none of its own; by default steps are counted.
 
@@ -126,25 +119,21 @@ class EpisodeRecorder:
     >>> run = recorder.begin(goal="cool the apple", task_type="cool")
     >>> _ = recorder.step(run, "a fridge", action="open fridge 1")
     >>> _ = recorder.step(run, "an open fridge", action="cool apple 1 with fridge 1")
-    >>> recorder.close(run, reward=1.0).actions
+    >>> recorder.outcome(run, reward=1.0).actions
     ('open fridge 1', 'cool apple 1 with fridge 1')
     """
 
     def __init__(
         self,
-        record: Record | None = None,
         *,
         first_episode: int = 0,
         first_entity: int = 0,
         now: Callable[[], int] | None = None,
     ) -> None:
-        self.record = record
         self.log: list[Episode] = []
         self.clock = 0
         self._now = now
         self._episode, self._entity = first_episode, first_entity
-        if record is not None:
-            self.start_at(*record.next_ids())
 
     @checked(
         goal=storable_text,
@@ -364,36 +353,8 @@ class EpisodeRecorder:
             metadata=run.metadata,
         )
 
-    def close(self, run: OpenEpisode, reward: float) -> Episode:
-        """Give the episode its outcome, and store it if there is a record.
-
-        Parameters
-        ----------
-        run : OpenEpisode
-            A running episode.
-        reward : float
-            In [0, 1]; 1 is a win.
-
-        Returns
-        -------
-        Episode
-
-        Raises
-        ------
-        EpisodeEndedError
-            It is closed already.
-        InvalidInputError
-            The reward is outside [0, 1].
-        """
-        episode = self.outcome(run, reward)
-        if self.record is not None:
-            with self.record.transaction() as write:
-                write.add_episode(episode)
-        self.seal(run, episode)
-        return episode
-
     def seal(self, run: OpenEpisode, episode: Episode) -> None:
-        """Mark the episode as closed where its outcome was stored by other means.
+        """Mark the episode as closed, once its outcome is stored.
 
         Parameters
         ----------
@@ -404,96 +365,3 @@ class EpisodeRecorder:
         """
         run.closed = True
         self.log.append(episode)
-
-    def episodes_frame(self) -> pl.DataFrame:
-        """Return the closed episodes as a frame, see ``episodes_frame``."""
-        return episodes_frame(self.log)
-
-    def steps_frame(self) -> pl.DataFrame:
-        """Return the steps of the closed episodes as a frame, see ``steps_frame``."""
-        return steps_frame(self.log)
-
-
-def episodes_frame(episodes: Iterable[Episode]) -> pl.DataFrame:
-    """Return one row an episode.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``episode_id``, ``entity_id``, ``namespace``, ``kind``, ``goal``, ``task_type``,
-        ``reward``, ``steps`` (their number), ``first``, ``last`` (timestamps).
-    """
-    with needs("frames"):
-        import polars as pl
-
-    rows = [
-        (
-            e.episode_id,
-            e.entity_id,
-            e.namespace,
-            e.kind,
-            e.goal,
-            e.task_type,
-            e.reward,
-            len(e.steps),
-            e.steps[0].timestamp if e.steps else None,
-            e.steps[-1].timestamp if e.steps else None,
-        )
-        for e in episodes
-    ]
-    schema = {
-        "episode_id": pl.Int64,
-        "entity_id": pl.Int64,
-        "namespace": pl.String,
-        "kind": pl.String,
-        "goal": pl.String,
-        "task_type": pl.String,
-        "reward": pl.Float64,
-        "steps": pl.Int64,
-        "first": pl.Int64,
-        "last": pl.Int64,
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def steps_frame(episodes: Iterable[Episode]) -> pl.DataFrame:
-    """Return one row a step.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``episode_id``, ``entity_id``, ``namespace``, ``task_type``, ``place`` (from 0),
-        ``timestamp``, ``node``, ``text``, ``action``, ``reward``.
-    """
-    with needs("frames"):
-        import polars as pl
-
-    rows = [
-        (
-            e.episode_id,
-            s.entity_id,
-            s.namespace,
-            e.task_type,
-            place,
-            s.timestamp,
-            s.node,
-            s.text,
-            s.action,
-            s.reward,
-        )
-        for e in episodes
-        for place, s in enumerate(e.steps)
-    ]
-    schema = {
-        "episode_id": pl.Int64,
-        "entity_id": pl.Int64,
-        "namespace": pl.String,
-        "task_type": pl.String,
-        "place": pl.Int64,
-        "timestamp": pl.Int64,
-        "node": pl.Int64,
-        "text": pl.String,
-        "action": pl.String,
-        "reward": pl.Float64,
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
