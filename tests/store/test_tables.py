@@ -75,8 +75,8 @@ def test_episodes_and_decisions_are_frames(memory: Memory) -> None:
     frame = memory.frames.episodes()
     assert isinstance(frame, pl.DataFrame)
     assert frame.schema == nothing.schema
-    steps = memory.frames.events({"kind": ["step", "failed_step"], "outcome": "any"})
-    assert steps["text"].to_list() == [
+    done = memory.frames.events({"kind": ["step", "failed_step"], "outcome": "any"})
+    assert done["text"].to_list() == [
         "put the cup away at place 0", "put the cup away at place 1",
         "put the cup away at place 0",
     ]  # fmt: skip
