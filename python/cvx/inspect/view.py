@@ -419,7 +419,7 @@ class View:
             flows = {"regions": [], "moves": [], "problem": printable(str(error))}
         found = self.memory.learning.calibration()
         return {
-            "curves": self._curves(),
+            "curves": self.curves(),
             "mdp": flows,
             "calibration": None if found is None else found.to_dict(),
             "weights": self.memory.learning.weights,
@@ -552,7 +552,7 @@ class View:
         task = pl.coalesce("task_type", "goal").fill_null("").alias("task")
         return frame.with_columns(task, pl.col("goal").fill_null(""))
 
-    def _curves(self) -> list[Told]:
+    def curves(self) -> list[Told]:
         """Return the trailing mean of outcomes over the episodes of all tasks, and of each."""
         with needs("inspect"):
             import polars as pl
