@@ -7,6 +7,9 @@ and the cure. The native module raises these classes.
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 from cvx.escaping import printable
 
 
@@ -210,3 +213,17 @@ class EpisodeDiscardedWarning(CvxWarning):
 
 class LexicalOnlyWarning(CvxWarning):
     """A memory was opened without an embedder; the default knows spelling, not meaning."""
+
+
+def warn(message: str, category: type[CvxWarning]) -> None:
+    """Warn of something, at the line of the user's program that called cvx.
+
+    How many calls of cvx lie between the two changes with every decorator, and is not counted.
+    """
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+_OURS = ("cvx.", "contextlib")

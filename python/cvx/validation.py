@@ -10,12 +10,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from cvx.arguments import whole, wrong
+from cvx.arguments import (
+    Check,
+    a_share,
+    among,
+    an_outcome,
+    check_fields,
+    optional,
+    whole,
+    wrong,
+)
 from cvx.errors import (
     InvalidInputError,
     InvalidVectorError,
@@ -62,9 +70,7 @@ def storable_text(name: str, value: Any) -> str:
     return value
 
 
-def optional_text(name: str, value: Any) -> str | None:
-    """Return a text as ``storable_text`` does, or None."""
-    return None if value is None else storable_text(name, value)
+optional_text = optional(storable_text)
 
 
 def storable_namespace(name: str, value: Any) -> str:
@@ -147,31 +153,14 @@ def _json_value(name: str, value: Any, depth: int) -> Any:
 
 
 def check_reward(reward: Any) -> float:
-    """Return a reward as a float if it lies in [0, 1].
+    """Return a reward as a float if it lies in [0, 1]; True is 1.
 
     Raises
     ------
     InvalidInputError
         It is outside, or not a number.
     """
-    try:
-        value = float(reward)
-    except (TypeError, ValueError):
-        raise InvalidInputError(
-            f"reward is {reward!r}: give a number in [0, 1], 1 is a win"
-        ) from None
-    if not 0.0 <= value <= 1.0:
-        raise InvalidInputError(
-            f"reward is {reward}, outside [0, 1]: scale outcomes to that range, 1 is a win"
-        )
-    return value
-
-
-def _share(name: str, value: Any) -> float:
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    if not 0.0 <= number <= 1.0:
-        raise wrong(name, value, "a number in [0, 1]")
-    return number
+    return an_outcome("reward", reward)
 
 
 def storable_vector(
@@ -206,6 +195,28 @@ def storable_vector(
     return row
 
 
+def storable_tags(name: str, value: Any) -> tuple[str, ...]:
+    """Return labels, each of which can be stored; a single string is refused."""
+    if isinstance(value, str):
+        raise InvalidInputError(f"{name} is the string {value!a}: give several strings")
+    return tuple(storable_text(f"one of {name}", one) for one in value)
+
+
+_EVENT: Mapping[str, Check] = {
+    **dict.fromkeys(("text", "kind", "source"), storable_text),
+    **dict.fromkeys(("action", "key"), optional_text),
+    "namespace": storable_namespace,
+    "timestamp": _a_time,
+    "tags": storable_tags,
+    "metadata": lambda name, value: storable_metadata(name, value) if value else {},
+    "reward": optional(an_outcome),
+    "trust": a_share,
+    "salience": optional(a_share),
+    "visibility": among(*VISIBILITIES),
+    "state": among(*STATES),
+}
+
+
 def check_event(event: Any) -> None:
     """Raise what is wrong with an event, if it cannot be stored; its vector is another matter.
 
@@ -216,31 +227,8 @@ def check_event(event: Any) -> None:
     """
     if not isinstance(event, Event):
         raise InvalidInputError(f"{event!r} is no Event: give one, or a text to add")
-    storable_text("text", event.text)
-    storable_text("kind", event.kind)
-    storable_text("source", event.source)
-    optional_text("action", event.action)
-    optional_text("key", event.key)
-    storable_namespace("namespace", event.namespace)
+    check_fields(event, **_EVENT)
     _check_entity(event)
-    _a_time("timestamp", event.timestamp)
-    if isinstance(event.tags, str):
-        raise InvalidInputError(f"tags is the string {event.tags!a}: give several strings")
-    for tag in event.tags:
-        storable_text("a tag", tag)
-    if event.metadata:
-        storable_metadata("metadata", event.metadata)
-    if event.reward is not None:
-        check_reward(event.reward)
-    _share("trust", event.trust)
-    if event.salience is not None:
-        _share("salience", event.salience)
-    for name, value, known in (
-        ("visibility", event.visibility, VISIBILITIES),
-        ("state", event.state, STATES),
-    ):
-        if value not in known:
-            raise InvalidInputError(f"{name} is {value!a}: give one of {', '.join(known)}")
 
 
 def _check_entity(thing: Event | Episode) -> None:
@@ -255,27 +243,32 @@ def _check_entity(thing: Event | Episode) -> None:
 
 def check_episode(episode: Episode) -> None:
     """Raise what is wrong with an episode, its steps apart, if it cannot be stored."""
-    storable_text("goal", episode.goal)
-    storable_text("kind", episode.kind)
-    optional_text("task_type", episode.task_type)
-    storable_namespace("namespace", episode.namespace)
+    check_fields(
+        episode,
+        goal=storable_text,
+        kind=storable_text,
+        task_type=optional_text,
+        namespace=storable_namespace,
+        metadata=storable_metadata,
+    )
     _check_entity(episode)
-    storable_metadata("metadata", episode.metadata)
 
 
 def check_edge(edge: Edge) -> None:
     """Raise what is wrong with the words of a link, if they cannot be stored."""
-    for name in ("kind", "why", "evidence"):
-        storable_text(name, getattr(edge, name))
+    check_fields(edge, kind=storable_text, why=storable_text, evidence=storable_text)
 
 
 def check_cue(cue: Cue) -> None:
     """Raise what is wrong with the words of a cue, if they cannot be stored with a decision."""
-    for name in ("goal", "step", "text"):
-        storable_text(name, getattr(cue, name))
-    for question in cue.questions:
-        storable_text("a question", question)
-    optional_text("task_type", cue.task_type)
+    check_fields(
+        cue,
+        goal=storable_text,
+        step=storable_text,
+        text=storable_text,
+        questions=storable_tags,
+        task_type=optional_text,
+    )
 
 
 def cleaned(value: Any) -> Any:

@@ -71,7 +71,7 @@ def test_a_step_after_the_end_is_an_error() -> None:
 def test_a_reward_outside_its_range_is_an_error_and_the_episode_stays_open(reward: float) -> None:
     recorder = EpisodeRecorder()
     run = recorder.begin()
-    with pytest.raises(InvalidInputError, match=r"outside \[0, 1\]"):
+    with pytest.raises(InvalidInputError, match=r"in \[0, 1\]"):
         closed(recorder, run, reward)
     assert not run.closed
     closed(recorder, run, 1.0)

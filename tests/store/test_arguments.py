@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -251,12 +251,30 @@ def test_numbers_of_numpy_are_numbers(memory: Memory) -> None:
     assert len(memory) == 0
 
 
+class Failing:
+    """An embedder that has no answer any more."""
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        self.told = told
+
+    def info(self) -> Mapping[str, Any]:
+        return self.told
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        raise ConnectionError(f"no answer for {len(texts)} texts")
+
+
 def test_warnings_name_the_line_of_the_caller(memory: Memory) -> None:
-    late, early = memory.add("late", timestamp=2), memory.add("early", timestamp=1)
+    # Long before they are written down: what gets the time of its writing may be told in any order.
+    late = memory.add("late", timestamp=-2_000_000)
+    early = memory.add("early", timestamp=-3_000_000)
     with pytest.warns(cvx.errors.EffectFirstWarning) as said:
         memory.link(late, early, effect_first="flag")
     for turn in range(STALE_AFTER - 1):
         memory.context(cvx.Cue(text="late", place=turn))
     with pytest.warns(cvx.errors.StaleCueWarning) as stale:
         memory.context(cvx.Cue(text="late", place=STALE_AFTER))
-    assert {said[0].filename, stale[0].filename} == {__file__}
+    memory._shared.embedder = Failing(memory.embedder.info())
+    with pytest.warns(cvx.errors.EmbedderWarning) as failed:
+        memory.recall("early")
+    assert {said[0].filename, stale[0].filename, failed[0].filename} == {__file__}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,6 +16,7 @@ from cvx.errors import (
     InvalidInputError,
     InvalidVectorError,
     UnknownError,
+    warn,
 )
 from cvx.store import Record, Writer
 from cvx.store.history import as_of
@@ -114,9 +114,7 @@ known_order = partial(among("refuse", "flag", "allow"), "effect_first")
 """Return "refuse", "flag" or "allow" as it is; anything else raises InvalidInputError."""
 
 
-def check_link(
-    link: Edge, began: int, followed: int, effect_first: str, *, stacklevel: int = 3
-) -> None:
+def check_link(link: Edge, began: int, followed: int, effect_first: str) -> None:
     """Refuse a link to itself; refuse or flag an effect that happened before its cause.
 
     Parameters
@@ -127,8 +125,6 @@ def check_link(
         When the cause happened, and when the effect did.
     effect_first : {"refuse", "flag", "allow"}
         What becomes of an effect before its cause: an error, a warning, or nothing.
-    stacklevel : int, default 3
-        Whose line the warning names: by default whoever called the caller.
 
     Raises
     ------
@@ -154,7 +150,7 @@ def check_link(
     )
     if effect_first == "refuse":
         raise InvalidInputError(said)
-    warnings.warn(said, EffectFirstWarning, stacklevel=stacklevel)
+    warn(said, EffectFirstWarning)
 
 
 _MOST_AT_ONCE = 500
@@ -425,7 +421,7 @@ def store_links(
             if known[end][0] is None:
                 raise UnknownError(f"event {end} is in no index: add it as an event of its own")
         (cause, began), (effect, followed) = known[link.cause], known[link.effect]
-        check_link(link, began, followed, effect_first, stacklevel=6)
+        check_link(link, began, followed, effect_first)
         kind = HIDDEN.get(link.state, link.kind)
         edges.append(Edge(cause, effect, kind, link.weight, link.why, link.evidence))
         # A pair is in one state: what was said of it before goes.

@@ -8,7 +8,6 @@ import math
 import os
 import sqlite3
 import time
-import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -19,7 +18,13 @@ import numpy as np
 
 from cvx.embed.adapters import close
 from cvx.embed.protocol import Embedder, Threaded, checked_rows, embed_query, listed
-from cvx.errors import CacheWarning, EmbedderDimensionError, EmbeddingCacheError, InvalidInputError
+from cvx.errors import (
+    CacheWarning,
+    EmbedderDimensionError,
+    EmbeddingCacheError,
+    InvalidInputError,
+    warn,
+)
 from cvx.types import Vector
 
 T = TypeVar("T")
@@ -248,10 +253,9 @@ class CachedEmbedder(Threaded):
         except EmbeddingCacheError:
             raise
         except (sqlite3.Error, OSError) as error:
-            warnings.warn(
+            warn(
                 f"{self._path} cannot be used ({error}): embedding without the cache",
                 CacheWarning,
-                stacklevel=4,
             )
             return otherwise
 
@@ -270,11 +274,10 @@ class CachedEmbedder(Threaded):
                 for ending in ("-journal", "-wal", "-shm"):
                     self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
                 result = self._attempt(work)
-        warnings.warn(
+        warn(
             f"{self._path} was damaged ({damage}): it is now {self._damaged.name}, and a new cache "
             "was started; check the disk",
             CacheWarning,
-            stacklevel=5,
         )
         return result
 

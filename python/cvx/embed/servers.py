@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -24,6 +23,7 @@ from cvx.errors import (
     InvalidInputError,
     ModelNotFoundError,
     TextTooLongError,
+    warn,
 )
 from cvx.types import Vector
 
@@ -269,11 +269,10 @@ class OllamaEmbedder(ServedEmbedder):
             self._legacy = True
             raise
         self._legacy = True
-        warnings.warn(
+        warn(
             f"{self._root} has no /api/embed: /api/embeddings takes one text a request and may "
             "cut long ones without a word; upgrade Ollama",
             EmbedderWarning,
-            stacklevel=2,
         )
         return rows
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +26,7 @@ from cvx.causal.judges import as_judge
 from cvx.causal.linker import Linker
 from cvx.causal.reflection import KINDS, Reflector
 from cvx.causal.walk import Reached
-from cvx.errors import UnjudgedWarning
+from cvx.errors import UnjudgedWarning, warn
 from cvx.escaping import html_text
 from cvx.extras import needs
 from cvx.memory.access import Identity
@@ -332,11 +331,10 @@ class Causes:
             self._unjudged = -_MANY
         before, self._unjudged = self._unjudged, self._unjudged + len(made)
         if 0 <= before < _MANY <= self._unjudged:
-            warnings.warn(
+            warn(
                 f"the judge {judge!r} has had no clear word on {self._unjudged} pairs "
                 f"({made[0].why:.80}): causes.pending('unjudged') lists them",
                 UnjudgedWarning,
-                stacklevel=6,
             )
 
     def _linker(self) -> Linker:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import warnings
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,6 +20,7 @@ from cvx.errors import (
     InvalidInputError,
     InvalidVectorError,
     UnknownError,
+    warn,
 )
 from cvx.learn.advisor import Observation
 from cvx.learn.attribution import Outcome, Taken
@@ -155,11 +155,10 @@ class RunningEpisode:
         if self.ended:
             return
         if kind is None:
-            warnings.warn(
+            warn(
                 f"episode {self.id} was left without an outcome and is discarded: call "
                 "end(outcome) in the block",
                 EpisodeDiscardedWarning,
-                stacklevel=2,
             )
             self.discard()
             return

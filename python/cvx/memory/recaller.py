@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from cvx.errors import (
     InvalidInputError,
     PipelineNotKeptWarning,
     StaleCueWarning,
+    warn,
 )
 from cvx.memory.access import Identity
 from cvx.memory.settings import (
@@ -132,11 +132,10 @@ class Recaller:
         except NotKept as error:
             state = None
             if self._shared.folder is not None:
-                warnings.warn(
+                warn(
                     f"the store cannot keep {error} of this pipeline: it holds until the memory "
                     "is closed; set it after each opening, or pass it with each call",
                     PipelineNotKeptWarning,
-                    stacklevel=3,
                 )
         self._recall_with(pipeline, state)
 
@@ -355,7 +354,7 @@ class Recaller:
         if times >= stale_after:
             said = f"the same cue for {times} turns: build it anew from the agent's state"
             trace.problems.append(said)
-            warnings.warn(said, StaleCueWarning, stacklevel=6)
+            warn(said, StaleCueWarning)
 
     def _noted(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, partial
@@ -23,6 +22,7 @@ from cvx.errors import (
     RecordIOError,
     SettingsMismatchError,
     StoreError,
+    warn,
 )
 from cvx.recall import Pipeline, Weighting, candidates, presets, sources
 from cvx.recall.context import Dedupe, Serving
@@ -279,11 +279,10 @@ def _warn_of_spelling() -> None:
     global _warned
     if not _warned:
         _warned = True
-        warnings.warn(
+        warn(
             "no embedder was given: the default compares spelling, not meaning; give one from "
             "cvx.embed for that",
             LexicalOnlyWarning,
-            stacklevel=6,
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,7 +15,7 @@ import numpy.typing as npt
 from cvx.arguments import an_event
 from cvx.causal.graph_data import link_of
 from cvx.cue import PlainQuestion, cue_hash, dense_text, lexical_text, sound_cue
-from cvx.errors import EmbedderWarning, InvalidInputError, InvalidVectorError, UnknownError
+from cvx.errors import EmbedderWarning, InvalidInputError, InvalidVectorError, UnknownError, warn
 from cvx.index import RawIndex
 from cvx.recall.candidates import RRF_CONSTANT, Candidates, Column, Fusion, Weighting, by_rank
 from cvx.recall.context import Serving
@@ -260,12 +259,11 @@ def ask_external(
         if problem:
             trace.problems.append(f"embedder: {problem}: words alone were searched")
         if outcome.first:
-            warnings.warn(
+            warn(
                 f"the embedder failed ({problem}): recall goes by words alone until it answers "
                 "again, as the trace of each result says; see to it, or give it more time "
                 "(Pipeline.timeout_s)",
                 EmbedderWarning,
-                stacklevel=7,
             )
     return ExternalAnswers(vector, {name: calls.wait(one) for name, one in asked.items()})
 

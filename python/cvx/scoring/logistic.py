@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from cvx.errors import LearningWarning
+from cvx.errors import LearningWarning, warn
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -155,15 +154,13 @@ def _cut(value: float, bound: float) -> float:
 def warn_of(fit: LogisticFit, n: int, names: Sequence[object]) -> None:
     """Warn the caller's caller of what n samples cannot teach, of the features by these names."""
     if fit.one_sided:
-        warnings.warn(
+        warn(
             f"all {n} outcomes are alike: no feature has a weight until the other outcome is seen",
             LearningWarning,
-            stacklevel=3,
         )
     elif fit.constant.any():
         constant = [name for name, never in zip(names, fit.constant, strict=True) if never]
-        warnings.warn(
+        warn(
             f"{constant} never vary in these samples: they have no weight until they do",
             LearningWarning,
-            stacklevel=3,
         )

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from cvx.errors import CvxError, DamagedRowsWarning, DamagedStoreError, StoreError, UnknownError
+from cvx.errors import (
+    CvxError,
+    DamagedRowsWarning,
+    DamagedStoreError,
+    StoreError,
+    UnknownError,
+    warn,
+)
 from cvx.index import RawIndex
 from cvx.store import rows
 from cvx.store.lock import Tail
@@ -416,11 +422,10 @@ def _fill(index: RawIndex, until: int) -> None:
 
 def _warn_of(damaged: Sequence[str]) -> None:
     more = f" and {len(damaged) - 3} more" if len(damaged) > 3 else ""
-    warnings.warn(
+    warn(
         f"{', '.join(damaged[:3])}{more}: not what was written, or what no index takes, and "
         "left out of the index; restore a copy, or let doctor save the rest",
         DamagedRowsWarning,
-        stacklevel=2,
     )
 
 

@@ -7,12 +7,11 @@ import random
 import sqlite3
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Protocol
 
-from cvx.errors import ClockWarning, ReadOnlyError, RecordIOError, StoreError
+from cvx.errors import ClockWarning, ReadOnlyError, RecordIOError, StoreError, warn
 from cvx.store.database import Database, tail_of, take_back
 from cvx.store.failpoints import reach
 from cvx.store.lock import Tail
@@ -76,12 +75,11 @@ class Clock:
         if recorded <= now + _HOUR or self._warned:
             return
         self._warned = True
-        warnings.warn(
+        warn(
             f"the last change is recorded {(recorded - now) / 24 / _HOUR:,.1f} days ahead of this "
             "machine's clock: later ones are recorded right after it; set the clock right, or "
             "restore a copy",
             ClockWarning,
-            stacklevel=3,
         )
 
 
