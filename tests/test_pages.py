@@ -219,3 +219,30 @@ def test_the_site_has_every_page() -> None:
         if one.name != "contents.md"
     }
     assert [one for one in sorted(pages) if not re.search(rf"^{one}$", listed, re.MULTILINE)] == []
+
+
+MEMORY = cvx.Memory(embedder="lexical")
+
+
+def resolves(name: str) -> bool:
+    """Whether a dotted name leads from a module of cvx, or from a memory, to something."""
+    head, *parts = name.split(".")
+    value: Any = MEMORY if head.lower() == "memory" else cvx
+    for place, part in enumerate(parts):
+        try:
+            value = getattr(value, part)
+        except AttributeError:
+            try:
+                value = importlib.import_module(".".join([head, *parts[: place + 1]]))
+            except ImportError:
+                return False
+    return True
+
+
+@pytest.mark.parametrize("path", [one for one in LIVING if one.name != "logging.md"], ids=name_of)
+def test_every_name_that_a_page_says_exists(path: Path) -> None:
+    code = " ".join(re.findall(r"`([^`]+)`", _BLOCK.sub("", path.read_text())))
+    named = set(re.findall(r"(?<![\w./])(?:cvx|[Mm]emory)(?:\.[a-z_]\w*)+", code))
+    # Files, a host, and what another specification calls tools.
+    known = {"memory.db", "memory.example", "memory.duckdb", "memory.add_event", "memory.query"}
+    assert [one for one in sorted(named - known) if not resolves(one)] == []

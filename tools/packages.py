@@ -2,7 +2,7 @@
 
 ``python tools/packages.py [--tests] [FOLDER]``; ``make packages`` builds them before. With
 ``--tests`` the programs of ``tests/newcomers`` run against what was installed, too. Other versions
-of Python are tried where they are on the path.
+of Python are tried where they are on the path, or pyenv has them.
 """
 
 from __future__ import annotations
@@ -62,11 +62,20 @@ def run(*command: object, cwd: Path | None = None) -> None:
     subprocess.run([str(one) for one in command], check=True, cwd=cwd, env=clean)
 
 
-def use(package: Path, version: str, *, tests: bool) -> None:
+def python_of(version: str) -> Path | None:
+    """Return the Python of a version that is on the path, or that pyenv has."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    there = sorted(pyenv.glob(f"versions/{version}.*/bin/python"))
+    found = shutil.which(f"python{version}")
+    # A shim of pyenv stands for every version, and works for those that are chosen.
+    return there[-1] if there else Path(found) if found else None
+
+
+def use(package: Path, base: Path, *, tests: bool) -> None:
     """Install a package into an empty environment of a Python, and use it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        run(f"python{version}", "-m", "venv", folder / "venv")
+        run(base, "-m", "venv", folder / "venv")
         python = folder / "venv" / "bin" / "python"
         run(python, "-m", "pip", "install", "--quiet", package)
         (folder / "use.py").write_text(USE)
@@ -92,11 +101,12 @@ def main(arguments: list[str]) -> None:
     if not packages:
         sys.exit(f"nothing to try in {folder}: make build")
     for version in VERSIONS:
-        if shutil.which(f"python{version}") is None:
+        python = python_of(version)
+        if python is None:
             print(f"not tried: Python {version} is not here")
             continue
         for package in packages:
-            use(package.resolve(), version, tests=tests and package.suffix == ".whl")
+            use(package.resolve(), python, tests=tests and package.suffix == ".whl")
 
 
 if __name__ == "__main__":
