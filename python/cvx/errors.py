@@ -88,6 +88,14 @@ class SnapshotError(StoreError, ValueError):
     """A snapshot of an index that could not be written or read."""
 
 
+class ReplicaLostError(StoreError):
+    """Too few nodes of a cluster have a shard: what was to be written is not acknowledged."""
+
+
+class MissingShardsError(CvxError, TimeoutError):
+    """A shard of a cluster did not answer in time, and without it there is no answer."""
+
+
 class FileError(CvxError, OSError):
     """A file that was given and cannot be read, or a place where results cannot be written."""
 

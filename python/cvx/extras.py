@@ -9,6 +9,7 @@ from cvx.errors import MissingExtraError
 
 EXTRAS: dict[str, tuple[str, ...]] = {
     "causal": ("networkx", "statsmodels"),
+    "cluster": ("ray", "fsspec"),
     "duckdb": ("duckdb", "polars"),
     "frames": ("polars",),
     "gymnasium": ("gymnasium",),

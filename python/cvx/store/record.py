@@ -249,8 +249,8 @@ class Record:
         """Whether it refuses to be written to."""
         return self._transactions.refusal is not None
 
-    def refuse_writes(self, why: str) -> None:
-        """Let nothing be written from here on; the error says why."""
+    def refuse_writes(self, why: str | None) -> None:
+        """Let nothing be written from here on; the error says why. None: let it be again."""
         self._transactions.refusal = why
 
     def follow(self, follower: Follower) -> None:

@@ -1,0 +1,1 @@
+"""A cluster on one machine: nodes are killed, namespaces moved, and what it costs is measured."""

@@ -1,0 +1,609 @@
+"""ClusterMemory: the verbs of a memory, asked of the shards that hold what is meant."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import numpy as np
+import ray
+
+from cvx.arguments import a_text, an_event, checked, wrong
+from cvx.cluster.asking import Asker, ElsewhereError, Missing, Question
+from cvx.cluster.episode import ClusterEpisode
+from cvx.cluster.placement import FIRST_ID
+from cvx.errors import EmbedderError, MissingShardsError, NamespaceError, UnknownError
+from cvx.memory.aio import VERBS, Aio
+from cvx.memory.writes import rows_of
+from cvx.recall.context import Context
+from cvx.recall.trace import Hits, Trace
+from cvx.store.erase import Erased
+from cvx.store.namespaces import check_also, check_namespace
+from cvx.types import DEFAULT_NAMESPACE, AnEvent, Cue, Event, Hit, IntArray
+
+if TYPE_CHECKING:
+    from cvx.embed import Embedder
+
+_BY_EVENT = frozenset(["get", "update", "forget", "erase", "link", "why", "consequences"])
+
+
+class PartialContext(Context):
+    """A context of a cluster: ``missing`` names the shards that did not answer."""
+
+    missing: tuple[str, ...] = ()
+
+
+class PartialHits(Hits):
+    """The hits of a cluster: ``missing`` names the shards that did not answer."""
+
+    missing: tuple[str, ...] = ()
+
+
+class Events(list[Event]):
+    """Events of a cluster: ``missing`` names the shards that did not answer."""
+
+    missing: tuple[str, ...] = ()
+
+
+class Everywhere:
+    """What every shard has, by number: ``memory.admin.check()`` is a dict of lists.
+
+    Parameters
+    ----------
+    memory : ClusterMemory
+        Of the cluster.
+    of : str
+        "admin" or "frames".
+    """
+
+    def __init__(self, memory: ClusterMemory, of: str) -> None:
+        self._memory, self._of = memory, of
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        def done(*args: Any, **options: Any) -> dict[int, Any]:
+            return self._memory.everywhere(f"{self._of}.{name}", *args, **options)
+
+        return done
+
+
+class Noun:
+    """What a memory has beside its verbs, on the shard of the namespace: causes, learning.
+
+    Parameters
+    ----------
+    memory : ClusterMemory
+        In whose name.
+    of : str
+        "causes" or "learning".
+    """
+
+    def __init__(self, memory: ClusterMemory, of: str) -> None:
+        self._memory, self._of = memory, of
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        def done(*args: Any, **options: Any) -> Any:
+            return self._memory._ask(f"{self._of}.{name}", args, options)
+
+        return done
+
+
+class ClusterMemory:
+    """A memory on several machines: the verbs of ``Memory``, and what belongs to a cluster.
+
+    ``cvx.cluster.open`` makes it. A namespace lives on one shard, with its learning, and what
+    others may see of it is copied to every shard: a recall asks one shard, and answers as one big
+    store would. Reads end at the deadline: ``missing`` of what comes back names the shards that
+    did not answer, and what cannot be partial raises ``MissingShardsError``.
+
+    Parameters
+    ----------
+    asker : Asker
+        Asks the shards.
+    directory : actor
+        Knows where they are.
+    embedder : Embedder or None
+        What makes vectors here where a shard cannot reach its own.
+    owner : bool
+        Whether closing it closes the cluster.
+    """
+
+    def __init__(
+        self,
+        asker: Asker,
+        directory: Any,
+        embedder: Embedder | None = None,
+        *,
+        owner: bool = False,
+        bound: tuple[str, tuple[str, ...]] | None = None,
+    ) -> None:
+        self._asker, self._directory, self._embedder = asker, directory, embedder
+        self._owner, self._bound = owner, bound
+        self.causes, self.learning = Noun(self, "causes"), Noun(self, "learning")
+        self.aio = Aio(self, (*VERBS, "recall_many"))
+
+    # Who asks, and whom.
+
+    def _whose(self, namespace: str | None) -> str:
+        own = DEFAULT_NAMESPACE if self._bound is None else self._bound[0]
+        if namespace is None or check_namespace(namespace) == own:
+            return own
+        if self._bound is not None:
+            raise NamespaceError(
+                f"namespace is {namespace!r}, but this memory is bound to {own!r}: leave it out, "
+                "or ask the memory that made it"
+            )
+        return namespace
+
+    def _question(
+        self, shard: int, verb: str, args: Sequence[Any], options: Mapping[str, Any]
+    ) -> Question:
+        named = options.get("namespace")
+        whose = None if self._bound is None and named is None else self._whose(named)
+        return Question(shard, verb, self._bound, args, options, uuid.uuid4().hex, whose)
+
+    def _ask(self, verb: str, args: Sequence[Any] = (), options: Mapping[str, Any] = {}) -> Any:
+        """Ask the one shard that holds what is meant, or each that may."""
+        end = time.monotonic() + self._asker.patience_s
+        while True:
+            unknown: dict[bool, UnknownError] = {}
+            for shard, whose in self._shards(verb, args, options):
+                question = self._question(shard, verb, args, options)
+                try:
+                    return self._given(self._asker.one(question._replace(namespace=whose)))
+                except UnknownError as error:
+                    unknown.setdefault(isinstance(error, ElsewhereError), error)
+            if True not in unknown or time.monotonic() > end:
+                raise unknown.get(False) or unknown[True]
+            # It moves at this moment.
+            self._asker.look_again(at_once=True)
+
+    def _shards(
+        self, verb: str, args: Sequence[Any], options: Mapping[str, Any]
+    ) -> list[tuple[int, str | None]]:
+        """Return the shards that may hold what is meant, the likeliest first."""
+        layout, named = self._asker.layout, options.get("namespace")
+        if self._bound is None and named is None and verb in _BY_EVENT and args:
+            first = args[0]
+            some = first if isinstance(first, list | tuple) else [first]
+            numbers = [an_event("event", one) for one in some if not isinstance(one, str)]
+            if numbers:
+                begun = min(numbers) >> FIRST_ID
+                others = sorted({*layout.moved.values()} - {begun})
+                known = [shard for shard in (begun, *others) if shard in layout.places]
+                return [(shard, None) for shard in known or sorted(layout.places)]
+        whose = self._whose(named)
+        entity = options.get("entity")
+        if verb in ("add", "episode"):
+            return [(layout.shard_of(whose, entity), whose)]
+        return [(shard, whose) for shard in layout.shards_of(whose)]
+
+    def _given(self, answer: Any) -> Any:
+        if isinstance(answer, Missing):
+            raise MissingShardsError(
+                f"{answer} did not answer within {self._asker.deadline_s:g} s: ask again, or open "
+                "the cluster with a longer deadline_s; stats() says what is wrong"
+            )
+        return answer
+
+    def _gather(
+        self, verb: str, args: Sequence[Any], options: Mapping[str, Any]
+    ) -> tuple[list[Any], tuple[str, ...]]:
+        """Return the answers of every shard of a namespace, and the names of those missing."""
+        asked = [
+            self._question(shard, verb, args, options)._replace(namespace=whose)
+            for shard, whose in self._shards(verb, args, options)
+        ]
+        answers = self._asker.all(asked)
+        missing = tuple(str(one) for one in answers if isinstance(one, Missing))
+        return [one for one in answers if not isinstance(one, Missing)], missing
+
+    # Writing.
+
+    def add(self, text: str, **options: Any) -> Event:
+        """Remember one thing; when this returns, every copy of its shard has synced it.
+
+        Parameters are those of ``Memory.add``.
+
+        Raises
+        ------
+        ReplicaLostError
+            Too few nodes have the shard; the write is not acknowledged.
+        MissingShardsError
+            Nobody led the shard for ``patience_s``.
+        InvalidInputError and others
+            As ``Memory.add``.
+        """
+        try:
+            added: Event = self._ask("add", [text], options)
+        except EmbedderError:
+            if self._embedder is None or options.get("vector") is not None:
+                raise
+            # This node may reach what that of the shard cannot.
+            vector = self._embedder.embed([text])[0]
+            added = self._ask("add", [text], {**options, "vector": vector})
+        return added
+
+    def add_many(
+        self, items: Iterable[Any], *, namespace: str | None = None, again: bool = False
+    ) -> IntArray:
+        """Remember several things, in one call a shard; of one shard, all of them or none.
+
+        Parameters
+        ----------
+        items, namespace, again
+            As for ``Memory.add_many``; each item may name its namespace.
+
+        Returns
+        -------
+        ndarray of shape (n,), int64
+            The ids, in order.
+        """
+        whose = self._whose(namespace)
+        layout = self._asker.layout
+        listed = list(rows_of(items))
+        by_shard: dict[int, list[int]] = {}
+        for place, item in enumerate(listed):
+            named, entity = _names_of(item)
+            by_shard.setdefault(layout.shard_of(self._whose(named or whose), entity), []).append(
+                place
+            )
+        ids: dict[int, list[int]] = {}
+        asked = []
+        for shard, places in by_shard.items():
+            options = {"again": again, "namespace": whose} if again else {"namespace": whose}
+            some = [listed[place] for place in places]
+            asked.append(self._question(shard, "add_many", [some], options))
+        for places, found in zip(by_shard.values(), self._asker.all(asked), strict=True):
+            given = self._given(found).tolist()
+            if len(given) == len(places):
+                ids.update((place, [one]) for place, one in zip(places, given, strict=True))
+            else:
+                ids[places[0]] = given
+        return np.array([one for place in sorted(ids) for one in ids[place]], dtype=np.int64)
+
+    def update(self, event: AnEvent, **options: Any) -> Event:
+        """Change what is given of an event; as ``Memory.update``."""
+        changed: Event = self._ask("update", [event], options)
+        return changed
+
+    def link(self, cause: AnEvent, effect: AnEvent, kind: str = "caused", **options: Any) -> Any:
+        """Say that one event led to another, both of one shard; as ``Memory.link``."""
+        return self._ask("link", [cause, effect, kind], options)
+
+    def forget(self, events: Any = None, **options: Any) -> list[int]:
+        """Archive events; as ``Memory.forget``."""
+        done: list[int] = self._of_events("forget", events, options)
+        return done
+
+    def erase(self, events: Any = None, **options: Any) -> Erased:
+        """Erase events for good, from every copy and snapshot of their shards; as ``Memory.erase``.
+
+        Snapshots in a bucket are replaced by new ones, without them.
+        """
+        done: Erased = self._of_events("erase", events, options)
+        if not options.get("dry_run"):
+            self._settle()
+        return done
+
+    def _of_events(self, verb: str, events: Any, options: Mapping[str, Any]) -> Any:
+        if events is None or self._bound is not None or options.get("namespace") is not None:
+            told = [self._given(one) for one in self._gather(verb, [events], options)[0]]
+        else:
+            some = events if isinstance(events, Iterable) else [events]
+            by_shard: dict[int, list[int]] = {}
+            for one in some:
+                number = an_event("event", one)
+                by_shard.setdefault(number >> FIRST_ID, []).append(number)
+            told = [self._ask(verb, [listed], options) for listed in by_shard.values()] or [[]]
+        if verb == "forget":
+            return [one for some in told for one in some]
+        gone = tuple(one for some in told for one in some.events)
+        return Erased(gone, all(some.complete for some in told))
+
+    def _settle(self) -> None:
+        """See to it that no other shard and no snapshot has what was erased."""
+        ray.get(self._directory.settle.remote(), timeout=self._asker.patience_s)
+
+    def feedback(self, shown: Any, **options: Any) -> None:
+        """Say what became of a context or a recall; as ``Memory.feedback``."""
+        number = getattr(shown, "decision", shown)
+        self._ask("feedback", [number], options)
+
+    # Reading.
+
+    def get(self, event: AnEvent | None = None, **options: Any) -> Event:
+        """Return an event by its id or its key; as ``Memory.get``."""
+        found: Event = self._ask("get", [] if event is None else [event], options)
+        return found
+
+    def events(self, where: Any = None, **options: Any) -> Events:
+        """Return the events that pass a filter, in the order of their times; as ``Memory.events``.
+
+        ``missing`` names the shards that did not answer.
+        """
+        answers, missing = self._gather("events", [where], options)
+        found = [event for some in answers for event in some]
+        if len(answers) > 1:
+            newest = bool(options.get("newest"))
+            # What others may see is on every shard: once is enough.
+            once = {event.id: event for event in found}
+            order = sorted(once.values(), key=lambda one: (one.timestamp, one.id), reverse=newest)
+            found = order[: options.get("limit")]
+        events = Events(found)
+        events.missing = missing
+        return events
+
+    def recall(self, cue: str | Cue | Any, k: int = 10, **options: Any) -> PartialHits:
+        """Find what fits a cue, best first; as ``Memory.recall``.
+
+        ``missing`` names the shards that did not answer within the deadline.
+        """
+        answers, missing = self._gather("recall", [cue, k], options)
+        return _merged(cue, k, answers, missing)
+
+    def recall_many(
+        self, cues: Sequence[Any], k: int = 10, *, namespaces: Sequence[str] | None = None
+    ) -> list[PartialHits]:
+        """Answer several cues, in one call a host.
+
+        Parameters
+        ----------
+        cues : sequence of str, Cue or ndarray
+            What is asked.
+        k : int, default 10
+            As for ``recall``.
+        namespaces : sequence of str, optional
+            Who asks each; default the memory's own.
+        """
+        listed = [None] * len(cues) if namespaces is None else list(namespaces)
+        if len(listed) != len(cues):
+            raise wrong("namespaces", namespaces, f"{len(cues)}, one for each cue")
+        asked, owner = [], []
+        for place, (cue, whose) in enumerate(zip(cues, listed, strict=True)):
+            options = {} if whose is None else {"namespace": whose}
+            for shard, named in self._shards("recall", [cue], options):
+                question = self._question(shard, "recall", [cue, k], options)
+                asked.append(question._replace(namespace=named))
+                owner.append(place)
+        answers: list[list[Any]] = [[] for _ in cues]
+        missing: list[list[str]] = [[] for _ in cues]
+        for place, answer in zip(owner, self._asker.many(asked), strict=True):
+            if isinstance(answer, Exception):
+                raise answer
+            if isinstance(answer, Missing):
+                missing[place].append(str(answer))
+            else:
+                answers[place].append(answer)
+        told = zip(cues, answers, missing, strict=True)
+        return [_merged(cue, k, some, tuple(lost)) for cue, some, lost in told]
+
+    def context(
+        self, cue: str | Cue | Any, budget_tokens: int | None = None, **options: Any
+    ) -> PartialContext:
+        """Recall for a prompt, within a budget; as ``Memory.context``.
+
+        Of a namespace on several shards each fills its share of the budget. ``missing`` names the
+        shards that did not answer.
+        """
+        count = len(self._shards("context", [cue], options))
+        budget = budget_tokens if budget_tokens is None or count == 1 else budget_tokens // count
+        answers, missing = self._gather("context", [cue, budget], options)
+        answers.sort(key=lambda one: -(one.hits[0].score if one.hits else -np.inf))
+        text = "\n".join(str(one) for one in answers if one)
+        made = PartialContext(
+            text,
+            sum(one.used_tokens for one in answers),
+            tuple(hit for one in answers for hit in one.hits),
+            answers[0].trace if answers else Trace(_words(cue), self._whose(None), "", None),
+            answers[0].decision if answers else None,
+        )
+        made.missing = missing
+        return made
+
+    def why(self, event_or_words: AnEvent | str, **options: Any) -> Any:
+        """Return what led to an event; as ``Memory.why``."""
+        return self._ask("why", [event_or_words], options)
+
+    def consequences(self, event_or_words: AnEvent | str, **options: Any) -> Any:
+        """Return what an event led to; as ``Memory.consequences``."""
+        return self._ask("consequences", [event_or_words], options)
+
+    def __len__(self) -> int:
+        if self._bound is not None:
+            return len(self.events())
+        return sum(self.everywhere("count").values())
+
+    # Acting.
+
+    def episode(self, goal: str = "", **options: Any) -> ClusterEpisode:
+        """Begin an episode, or take one up by its id; as ``Memory.episode``.
+
+        It goes on, with the same handle, where its shard is led by another host meanwhile.
+        """
+        number = options.get("id")
+        if number is None:
+            ((shard, whose),) = self._shards("episode", [], options)
+            options = {"goal": goal, **options}
+        else:
+            shard, whose = number >> FIRST_ID, None
+        question = self._question(shard, "episode", [], options)
+        told = self._asker.one(question._replace(namespace=whose))
+        return ClusterEpisode(self._asker, question._replace(namespace=whose), *told)
+
+    # Views and care.
+
+    @checked(namespace=a_text)
+    def within(self, namespace: str, *, also: Sequence[str] = ()) -> Self:
+        """Return the same memory in the name of a namespace; as ``Memory.within``."""
+        if self._bound is not None and self._bound[0] != namespace:
+            self._whose(namespace)
+        bound = check_namespace(namespace), check_also(also)
+        return type(self)(self._asker, self._directory, self._embedder, bound=bound)
+
+    @property
+    def admin(self) -> Everywhere:
+        """What keeps stores in order, of every shard: a dict by number; as ``Memory.admin``."""
+        self._need_root("admin")
+        return Everywhere(self, "admin")
+
+    @property
+    def frames(self) -> Everywhere:
+        """The frames of every shard, a dict by number; as ``Memory.frames``."""
+        self._need_root("frames")
+        return Everywhere(self, "frames")
+
+    def _need_root(self, what: str) -> None:
+        if self._bound is not None:
+            raise NamespaceError(
+                f"{what} is of the whole cluster, but this memory is bound to {self._bound[0]!r}: "
+                "ask the memory that made it"
+            )
+
+    def everywhere(self, verb: str, *args: Any, **options: Any) -> dict[int, Any]:
+        """Return what each shard answers to a verb, by number.
+
+        Raises
+        ------
+        MissingShardsError
+            One of them did not answer.
+        """
+        shards = sorted(self._asker.layout.places)
+        asked = [self._question(shard, verb, args, options) for shard in shards]
+        told = self._asker.all([one._replace(namespace=None) for one in asked])
+        return dict(zip(shards, map(self._given, told), strict=True))
+
+    def stats(self) -> dict[str, Any]:
+        """Return health, sizes and places: what lives where, and what does not answer.
+
+        Returns
+        -------
+        dict
+            "shards" by number: its hosts, epoch, whether it is ``whole`` (on as many nodes as
+            wanted), the last ``problem``, and ``events``, ``bytes`` and so on of ``admin.stats``
+            where it answers; "hosts" by name; "missing", the shards that did not answer; "broken",
+            the hosts that this client does not ask for a moment; "misses", how often one did not
+            answer it.
+        """
+        self._need_root("stats")
+        told: dict[str, Any] = ray.get(
+            self._directory.health.remote(), timeout=self._asker.patience_s
+        )
+        self._asker.look_again(at_once=True)
+        shards = sorted(self._asker.layout.places)
+        asked = [
+            self._question(shard, "admin.stats", (), {})._replace(namespace=None)
+            for shard in shards
+        ]
+        for shard, answer in zip(shards, self._asker.all(asked), strict=True):
+            if not isinstance(answer, Missing):
+                told["shards"][shard] |= answer
+        told["missing"] = [
+            f"shard {shard}" for shard in shards if "events" not in told["shards"][shard]
+        ]
+        return told | {"broken": self._asker.broken, "misses": self._asker.misses}
+
+    def move(self, namespace: str, host: str, *, patience_s: float = 600.0) -> int:
+        """Give a namespace a shard of its own, on a host, while it is in use.
+
+        Its store is copied, so that ids, history, decisions and what was learned go with it; who
+        writes waits for the last of it.
+
+        Parameters
+        ----------
+        namespace : str
+            Which.
+        host : str
+            One of ``stats()["hosts"]``.
+        patience_s : float
+            So long it may take.
+
+        Returns
+        -------
+        int
+            The number of its shard.
+        """
+        self._need_root("move")
+        moved = self._directory.move.remote(check_namespace(namespace), host)
+        shard = int(ray.get(moved, timeout=patience_s))
+        self._asker.look_again(at_once=True)
+        return shard
+
+    def spread(self, namespace: str, shards: Sequence[int]) -> None:
+        """Put a namespace that holds nothing yet, and will be too large for one, on several shards.
+
+        Each entity is on one of them, with its trajectory and what led to what in it. A recall asks
+        all of them; each weighs words by what it has itself.
+        """
+        self._need_root("spread")
+        if self.events(namespace=namespace, limit=1):
+            raise wrong("namespace", namespace, "one that holds nothing yet: what is there stays")
+        ray.get(self._directory.spread.remote(namespace, list(shards)))
+        self._asker.look_again(at_once=True)
+
+    def merge(self) -> None:
+        """Let every shard know now what others may see; by itself it does so every second."""
+        ray.get(self._directory.merge.remote(), timeout=self._asker.patience_s)
+
+    def snapshot(self) -> dict[int, str]:
+        """Write a snapshot of every shard to the bucket; returns their names."""
+        self._need_root("snapshot")
+        named: dict[int, str] = ray.get(self._directory.snapshot.remote(), timeout=600)
+        return named
+
+    def close(self) -> None:
+        """Leave the cluster; whoever made it closes every store of it, too."""
+        if self._owner and ray.is_initialized():
+            ray.get(self._directory.close.remote(), timeout=60)
+            ray.kill(self._directory)
+            self._owner = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a cluster memory cannot be pickled: open the cluster in the other process")
+
+    def __repr__(self) -> str:
+        layout = self._asker.layout
+        whose = "" if self._bound is None else f", within {self._bound[0]!r}"
+        hosts = {host for place in layout.places.values() for host in place.hosts()}
+        return f"<ClusterMemory of {len(layout.places)} shards on {len(hosts)} hosts{whose}>"
+
+
+def _names_of(item: Any) -> tuple[str | None, str | None]:
+    """Return the namespace and the entity of an item of ``add_many``."""
+    if isinstance(item, Mapping):
+        return item.get("namespace"), item.get("entity")
+    return getattr(item, "namespace", None) or None, getattr(item, "entity", None)
+
+
+def _words(cue: Any) -> str:
+    return cue if isinstance(cue, str) else cue.words() if isinstance(cue, Cue) else ""
+
+
+def _merged(cue: Any, k: int, answers: Sequence[Hits], missing: tuple[str, ...]) -> PartialHits:
+    """Return the best of several answers, each event once."""
+    trace = answers[0].trace if answers else Trace(_words(cue), "", "", None)
+    hits = [hit for some in answers for hit in some]
+    nearest = [hit for some in answers for hit in some.nearest] if not hits else []
+    if len(answers) > 1:
+        once: dict[int, Hit] = {}
+        for hit in sorted(hits, key=lambda one: -one.score):
+            once.setdefault(hit.id, hit)
+        hits = [*once.values()][:k]
+        nearest.sort(key=lambda one: -one.score)
+    made = PartialHits(hits, trace, nearest[:k])
+    made.decision = answers[0].decision if answers else None
+    made.missing = missing
+    return made

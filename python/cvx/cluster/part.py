@@ -1,0 +1,504 @@
+"""One shard's store on one host: its memory, and how what it writes gets to the copies of it."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cvx.cluster import shipping
+from cvx.cluster.bucket import Archive
+from cvx.cluster.moving import ORIGIN, Public, of_namespace, public_since, take_public
+from cvx.cluster.placement import FIRST_ID
+from cvx.cluster.shipping import Capture, Change
+from cvx.errors import CvxError, ReplicaLostError
+from cvx.memory import Memory
+from cvx.memory.advice import Advice
+from cvx.recall.context import Context
+from cvx.recall.trace import Hits
+from cvx.store.erase import finish
+from cvx.types import Event, Hit
+
+_KEPT_ANSWERS = 1_000
+_AT_ONCE = 100
+_READS = frozenset(
+    (
+        *("recall", "context", "why", "consequences", "get", "events", "count"),
+        *("causes.pending", "causes.story", "learning.calibration", "learning.ranked"),
+        *("admin.stats", "admin.check", "frames.events", "frames.links", "frames.episodes"),
+        *("frames.decisions", "frames.usage"),
+    )
+)
+_EVENTS: Mapping[str, int] = {
+    "get": 1,
+    "update": 1,
+    "forget": 1,
+    "erase": 1,
+    "link": 2,
+    "why": 1,
+    "consequences": 1,
+    "causes.propose": 1,
+    "causes.observe": 2,
+    "causes.story": 1,
+    "learning.decisions_with": 1,
+}
+"""How many of its first arguments are events, or lists of them."""
+_EVENT_OPTIONS = ("helped", "followed")
+
+
+class MovedAwayError(Exception):
+    """The namespace is on another shard, or about to be: who asks looks it up again."""
+
+
+Shipment = tuple[int, Change, dict[str, Any]]
+"""Its number, what changed, and what was answered to the requests that changed it."""
+Send = Callable[[str, Sequence[Shipment]], str]
+"""Sends changes to a host, by its name; returns what went wrong, "" where they were synced."""
+
+
+def reads(verb: str) -> bool:
+    """Return whether a verb changes nothing, so that a copy may answer it."""
+    return verb in _READS
+
+
+@dataclass(slots=True)
+class Duty:
+    """What a primary owes its copies.
+
+    Parameters
+    ----------
+    wanted : int
+        On how many hosts a write must be synced, this one included.
+    degraded : bool
+        Whether writes go on with fewer.
+    """
+
+    wanted: int = 1
+    degraded: bool = False
+
+
+class Part:
+    """One shard's store on one host, as the primary that takes writes or as a copy.
+
+    Parameters
+    ----------
+    shard : int
+        Its number.
+    folder : Path
+        Of its store.
+    settings : mapping
+        As for ``Memory.open``.
+    duty : Duty
+        How many copies, and what if there are fewer.
+    """
+
+    def __init__(self, shard: int, folder: Path, settings: Mapping[str, Any], duty: Duty) -> None:
+        self.shard, self.folder, self.duty = shard, folder, duty
+        self.epoch = 0
+        self.number = 0
+        self.copies: list[str] = []
+        self.lost: dict[str, str] = {}
+        self.gone: set[str] = set()
+        self.archive: Archive | None = None
+        self.memory = Memory.open(folder, **settings)
+        self._capture: Capture | None = None
+        # What was written since, for each host that is being sent a copy.
+        self._joining: dict[str, list[Shipment]] = {}
+        self._done: OrderedDict[str, Any] = OrderedDict()
+        self._unsent: dict[str, Any] = {}
+        self._bound: dict[tuple[str, tuple[str, ...]], Memory] = {}
+        self._warmed = -1
+        self._episodes: dict[int, Any] = {}
+        self._advice: dict[int, Advice] = {}
+        self._writing, self._shipping = threading.RLock(), threading.RLock()
+        self.origins = self._known_origins()
+
+    @property
+    def is_primary(self) -> bool:
+        """Whether it takes writes."""
+        return self._capture is not None
+
+    def _known_origins(self) -> dict[int, int]:
+        told = self.memory.record.query(
+            "SELECT json_extract(metadata, ?1), event_id FROM events WHERE metadata LIKE ?2",
+            (f'$."{ORIGIN}"', f'%"{ORIGIN}"%'),
+        )
+        return {int(origin): local for origin, local in told if origin is not None}
+
+    # Who it is.
+
+    def lead(self, epoch: int, gone: frozenset[str] = frozenset()) -> None:
+        """Take writes from now on, with no copy yet; ``gone`` are namespaces that moved away."""
+        record = self.memory.record
+        record.refuse_writes(None)
+        finish(self.memory._backend.store)
+        first = (self.shard << FIRST_ID) + 1
+        if int(record.meta("next_event") or 0) < first:
+            with record.transaction() as write:
+                write.next_event = first
+        self._capture = self._capture or Capture(record)
+        self._capture.take()
+        self.epoch, self.copies, self.gone = epoch, [], {*gone}
+        self.origins = self._known_origins()
+        record.refresh()
+
+    def lead_with(self, epoch: int, copies: Sequence[str]) -> None:
+        """Take writes from now on, with copies that stand where this one does."""
+        self.lead(epoch)
+        self.copies = [*copies]
+
+    def follow(self, epoch: int, number: int) -> None:
+        """Be a copy: nothing is written here but what comes from the primary."""
+        self.memory.record.refuse_writes(
+            f"this host has a copy of shard {self.shard}: write to the primary"
+        )
+        self.epoch, self.number, self._capture = epoch, number, None
+
+    def warm(self) -> None:
+        """Let the index and columns of a copy follow, so that the first read finds them so."""
+        if not self.is_primary and self._warmed != self.number:
+            self._warmed = self.number
+            self.memory.recall(" ", 1)
+
+    def close(self) -> None:
+        """Close the store; what reading noted is not written down."""
+        self._capture = None
+        with suppress(OSError):
+            self.memory.close()
+
+    # Verbs.
+
+    def call(
+        self,
+        request: str,
+        verb: str,
+        bound: tuple[str, tuple[str, ...]] | None,
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+        send: Send,
+    ) -> Any:
+        """Do what one verb says; a write is synced by every copy when this returns.
+
+        Raises
+        ------
+        ReplicaLostError
+            Fewer hosts than wanted have the shard.
+        """
+        if reads(verb):
+            self._check_here(verb, bound, args, options)
+            found = self._outward(self._do(verb, bound, args, options))
+            if self.is_primary:
+                self.ship(send)
+            return found
+        with self._writing:
+            if request in self._done:
+                return self._done[request]
+            self._check_here(verb, bound, args, options)
+            self._check_copies()
+            found = self._outward(self._do(verb, bound, args, options))
+            self._note(request, found)
+            self._unsent[request] = found
+        self.ship(send)
+        self._check_copies()
+        return found
+
+    def _check_here(
+        self,
+        verb: str,
+        bound: tuple[str, tuple[str, ...]] | None,
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+    ) -> None:
+        """Refuse what is of a namespace that has left."""
+        if not self.gone:
+            return
+        named = {bound[0] if bound is not None else options.get("namespace")}
+        listed = [self._inward(one) for one in args[: _EVENTS.get(verb, 0)]]
+        events = [one for some in listed for one in (some if type(some) is list else [some])]
+        numbers = [one for one in events if type(one) is int and one >> FIRST_ID == self.shard]
+        named |= {event.namespace for event in self.memory.record.events(numbers)}
+        if named & self.gone:
+            raise MovedAwayError
+
+    def _note(self, request: str, answer: Any) -> None:
+        self._done[request] = answer
+        while len(self._done) > _KEPT_ANSWERS:
+            self._done.popitem(last=False)
+
+    def _check_copies(self) -> None:
+        if 1 + len(self.copies) >= self.duty.wanted or self.duty.degraded:
+            return
+        why = "; ".join(f"{host}: {said}" for host, said in self.lost.items())
+        raise ReplicaLostError(
+            f"shard {self.shard} is on {1 + len(self.copies)} of {self.duty.wanted} hosts"
+            f"{f' ({why})' if why else ''}: wait until another has it, or open the cluster with "
+            "degraded_writes=True"
+        )
+
+    def _do(
+        self,
+        verb: str,
+        bound: tuple[str, tuple[str, ...]] | None,
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+    ) -> Any:
+        memory = self.memory
+        if bound is not None:
+            memory = self._bound.setdefault(bound, memory)
+            if memory is self.memory:
+                memory = self._bound[bound] = self.memory.within(bound[0], also=bound[1])
+        events = _EVENTS.get(verb, 0)
+        args = [*(self._inward(one) for one in args[:events]), *args[events:]]
+        options = {
+            name: self._inward(one) if name in _EVENT_OPTIONS else one
+            for name, one in options.items()
+        }
+        if verb.startswith("episode"):
+            return self._episode(memory, verb, args, dict(options))
+        if verb == "count":
+            return self._count(memory, bound is not None)
+        thing: Any = memory
+        for name in verb.split("."):
+            thing = getattr(thing, name)
+        return thing(*args, **options) if callable(thing) else thing
+
+    def _count(self, memory: Memory, bound: bool) -> int:
+        if bound:
+            return len(memory)
+        found = memory.record.query(
+            "SELECT count(*) FROM events WHERE state = 'active' AND namespace NOT IN"
+            " (SELECT value FROM json_each(?)) AND metadata NOT LIKE ?",
+            ("[]", f'%"{ORIGIN}"%'),
+        )
+        return int(found[0][0])
+
+    def _episode(
+        self, memory: Memory, verb: str, args: Sequence[Any], options: dict[str, Any]
+    ) -> Any:
+        first, within = self.shard << FIRST_ID, (1 << FIRST_ID) - 1
+        if verb == "episode":
+            number = options.pop("id", None)
+            begun = options if number is None else {"id": number & within}
+            new = memory.episode(**begun)
+            self._episodes[new.id] = new
+            return new.id + first, new.goal, new.task, new.namespace, new.events
+        number, *args = args
+        # Its shard may have been another one when it began.
+        number &= within
+        run = self._episodes.get(number)
+        if run is None:
+            # Begun on a host that is gone: the steps are in the record.
+            run = self._episodes[number] = memory.episode(id=number)
+        chosen, seen = options.pop("chosen", None), options.pop("seen", None)
+        if verb == "episode.act" and number not in self._advice and "observation" not in options:
+            # It was advised on a host that is gone.
+            options["observation"] = seen
+        advice = self._advice.get(number)
+        if chosen is not None and advice is not None:
+            advice.chosen, advice.chance = advice.option(chosen[0]), chosen[1]
+        told = getattr(run, verb.removeprefix("episode."))(*args, **options)
+        if isinstance(told, Advice):
+            self._advice[number] = told
+        if run.ended:
+            self._advice.pop(number, None)
+            self._episodes.pop(number, None)
+        return told
+
+    # Ids: an event that came from another shard has one of its own here.
+
+    def _inward(self, value: Any) -> Any:
+        if isinstance(value, Event | Hit):
+            event = value.event if isinstance(value, Hit) else value
+            value = value if event is None or event.event_id is None else event.event_id
+        if type(value) is int:
+            return self.origins.get(value, value)
+        if type(value) is list and value and all(type(one) in (int, Event, Hit) for one in value):
+            return [self._inward(one) for one in value]
+        return value
+
+    def _outward(self, value: Any) -> Any:
+        if isinstance(value, Event):
+            return self._told(value)
+        if isinstance(value, Hit):
+            event = None if value.event is None else self._told(value.event)
+            return value if event is value.event else replace(value, event=event)
+        if isinstance(value, Hits) or type(value) is list:
+            value[:] = [self._outward(one) for one in value]
+        elif type(value) is tuple:
+            return tuple(self._outward(one) for one in value)
+        elif isinstance(value, Context):
+            hits = tuple(self._outward(hit) for hit in value.hits)
+            return Context(str(value), value.used_tokens, hits, value.trace, value.decision)
+        return value
+
+    def _told(self, event: Event) -> Event:
+        if event.episode_id is not None:
+            event = replace(event, episode_id=(self.shard << FIRST_ID) + event.episode_id)
+        if ORIGIN not in event.metadata:
+            return event
+        rest = {name: one for name, one in event.metadata.items() if name != ORIGIN}
+        return replace(event, event_id=int(event.metadata[ORIGIN]), metadata=rest)
+
+    # Shipping.
+
+    def ship(self, send: Send) -> None:
+        """Send what was written since the last time to every copy, and wait until it is synced.
+
+        Who waits here while another sends finds its own rows sent as well.
+        """
+        with self._shipping:
+            if self._capture is None:
+                return
+            with self._writing:
+                change = self._capture.take()
+                answers, self._unsent = self._unsent, {}
+            if not change and not answers:
+                return
+            self.number += 1
+            if self.archive is not None:
+                self.archive.note(change)
+            for waiting in self._joining.values():
+                waiting.append((self.number, change, answers))
+            for host in list(self.copies):
+                problem = send(host, [(self.number, change, answers)])
+                if problem:
+                    self.copies.remove(host)
+                    self.lost[host] = problem
+
+    def take(self, epoch: int, shipments: Sequence[Shipment]) -> str:
+        """Store what the primary ships; returns why not, "" where it is synced."""
+        for number, change, answers in shipments:
+            if epoch != self.epoch or self.is_primary:
+                return f"it is in epoch {self.epoch}, the change of epoch {epoch}"
+            if number > self.number + 1:
+                return f"it stands at change {self.number} and is sent {number}"
+            if number == self.number + 1 and (problem := self._store(number, change, answers)):
+                return problem
+        return ""
+
+    def _store(self, number: int, change: Change, answers: Mapping[str, Any]) -> str:
+        record = self.memory.record
+        try:
+            shipping.apply(record, change)
+        except (CvxError, OSError) as error:
+            return str(error)
+        self.number = number
+        for request, answer in answers.items():
+            self._note(request, answer)
+        if change.erases:
+            # The rows are gone; what is left of them in free pages and snapshots is to go, too.
+            record.refuse_writes(None)
+            try:
+                with record.transaction() as write:
+                    write.set_meta("erasing", "1")
+                finish(self.memory._backend.store)
+            finally:
+                self.follow(self.epoch, self.number)
+        return ""
+
+    def renew_public(
+        self, shard: int, public: Public, moved: Mapping[str, int], send: Send
+    ) -> None:
+        """Take over what others may see of another shard; ``moved`` says which have their own."""
+
+        def is_of(number: int, namespace: str) -> bool:
+            return moved.get(namespace, number >> FIRST_ID) == shard
+
+        with self._writing:
+            self._check_copies()
+            take_public(self.memory, self.origins, public, is_of)
+        self.ship(send)
+
+    def public_since(self, seq: int) -> Public:
+        """Return what others may see of it, and changed after a number of the journal."""
+        return public_since(self.memory.record, seq, self.gone)
+
+    def part_with(self, namespace: str, hosts: Sequence[str], hand: Send, send: Send) -> int:
+        """Hand the last of a namespace over to the copies of its new shard; it is gone from here.
+
+        Writers of this shard wait meanwhile. Returns how many changes it took.
+        """
+        key = f"move {namespace}"
+        handed = 0
+        try:
+            while len(self._joining[key]) > 2:
+                handed = self._hand_namespace(namespace, hosts, hand, handed)
+            # In the order in which shipping takes them.
+            with self._shipping, self._writing:
+                self.ship(send)
+                self.gone.add(namespace)
+                return self._hand_namespace(namespace, hosts, hand, handed)
+        except BaseException:
+            self.gone.discard(namespace)
+            raise
+        finally:
+            self.stop_joining(key)
+
+    def _hand_namespace(self, namespace: str, hosts: Sequence[str], hand: Send, handed: int) -> int:
+        waiting, record = self._joining[f"move {namespace}"], self.memory.record
+        while some := waiting[:_AT_ONCE]:
+            own = [
+                (handed + at, of_namespace(record, change, namespace), answers)
+                for at, (_, change, answers) in enumerate(some, start=1)
+            ]
+            handed += len(own)
+            for host in hosts:
+                problem = hand(host, own)
+                if problem:
+                    raise ReplicaLostError(f"{host} cannot have {namespace!r}: {problem}")
+            del waiting[: len(some)]
+        return handed
+
+    def tidy(self, namespace: str, send: Send) -> int:
+        """Erase what is left here of a namespace that has gone; returns how many events."""
+        with self._writing:
+            found = self.memory.record.query(
+                "SELECT event_id FROM events WHERE namespace = ?", (namespace,)
+            )
+            self.memory.erase([row[0] for row in found])
+        self.ship(send)
+        return len(found)
+
+    def begin_joining(self, host: str) -> int:
+        """Keep what is written from now on for a host that is sent a copy; return where it is."""
+        with self._shipping:
+            self.copies = [one for one in self.copies if one != host]
+            self._joining[host] = []
+            return self.number
+
+    def end_joining(self, host: str, send: Send, confirm: Callable[[], bool]) -> None:
+        """Send what was kept for a host, and count it among the copies once that is confirmed.
+
+        Raises
+        ------
+        ReplicaLostError
+            The host did not take it.
+        """
+        waiting = self._joining[host]
+        try:
+            while len(waiting) > 2:
+                self._hand_over(host, waiting, send)
+            # Writers wait for this last bit.
+            with self._shipping:
+                self._hand_over(host, waiting, send)
+                if not confirm():
+                    raise ReplicaLostError(f"another host leads shard {self.shard}: ask that one")
+                self.copies.append(host)
+                self.lost.pop(host, None)
+        finally:
+            self.stop_joining(host)
+
+    def stop_joining(self, host: str) -> None:
+        """Keep nothing for a host any more."""
+        self._joining.pop(host, None)
+
+    def _hand_over(self, host: str, waiting: list[Shipment], send: Send) -> None:
+        while some := waiting[:_AT_ONCE]:
+            problem = send(host, some)
+            if problem:
+                raise ReplicaLostError(f"{host} cannot have shard {self.shard}: {problem}")
+            del waiting[: len(some)]

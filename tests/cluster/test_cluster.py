@@ -1,0 +1,370 @@
+"""A cluster of several nodes on this machine: results, deaths, moves, and what goes wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cvx.cluster
+from cvx.cluster import ClusterMemory
+from cvx.embed import LexicalEmbedder
+from cvx.errors import (
+    CvxError,
+    EmbedderUnreachableError,
+    InvalidInputError,
+    MissingExtraError,
+    NamespaceError,
+    ReplicaLostError,
+    SettingsMismatchError,
+    StoreError,
+    UnknownError,
+)
+from cvx.memory import Memory
+from cvx.types import Cue
+from experiments.cluster.kills import kill_again_and_again
+from experiments.cluster.local import LocalCluster, local_cluster
+from experiments.cluster.moves import move_under_writers
+
+NIGHTLY = bool(os.environ.get("CVX_NIGHTLY"))
+PLAIN = LexicalEmbedder(32)
+WORDS = "rain flood cellar drain key pot door bridge rope lamp".split()  # noqa: SIM905
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[LocalCluster]:
+    with local_cluster(3) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def cluster(nodes: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    folder = tmp_path_factory.mktemp("shared")
+    with opened(folder, clock="ticks") as made:
+        yield made
+
+
+def opened(path: Path, **options: Any) -> ClusterMemory:
+    asked = {"shards": 2, "hosts": 3, "embedder": PLAIN, "deadline_s": 3.0, "cpus": 0.3}
+    return cvx.cluster.open(path, **{**asked, **options})
+
+
+@pytest.mark.requirement("B22")
+def test_the_same_verbs_and_results_as_one_big_store(cluster: ClusterMemory) -> None:
+    with Memory(embedder=PLAIN, clock="ticks") as twin:
+        rounds = 200 if NIGHTLY else 1
+        for number in range(rounds):
+            check_equal_after(cluster, twin, 500 if NIGHTLY else 120, seed=number)
+
+
+def check_equal_after(cluster: ClusterMemory, twin: Memory, steps: int, seed: int) -> None:
+    """Do the same to both at random, and compare what every namespace is answered."""
+    rng = np.random.default_rng(seed)
+    names = [f"{seed} {name}" for name in ("ana", "bob", "carl", "dora")]
+    # From an event of the cluster to that of the twin.
+    ids: dict[int, int] = {}
+    whose: dict[int, str] = {}
+    start = seed * 10_000
+
+    def as_twins(value: Any) -> Any:
+        if isinstance(value, list):
+            return [ids.get(one, one) if isinstance(one, int) else one for one in value]
+        return ids.get(value, value) if isinstance(value, int) else value
+
+    def both(verb: str, *args: Any, **options: Any) -> tuple[Any, Any]:
+        plain = [as_twins(one) for one in args]
+        return getattr(cluster, verb)(*args, **options), getattr(twin, verb)(*plain, **options)
+
+    for step in range(steps):
+        text = f"{' '.join(rng.choice(WORDS, 4))} {step}"
+        name = str(rng.choice(names))
+        mine = [one for one, owner in whose.items() if owner == name]
+        some = int(rng.choice(mine)) if mine else 0
+        match rng.integers(9) if mine else 0:
+            case 0 | 1 | 2:
+                seen = str(rng.choice(["private", "private", "shared", "public"]))
+                key = None if rng.random() < 0.7 else f"key {rng.integers(4)} {seen}"
+                options = {"visibility": seen, "key": key, "timestamp": start + step}
+                one, other = both("add", text, namespace=name, **options)
+                ids[one.id], whose[one.id] = other.id, name
+            case 3:
+                items = [{"text": f"{text} {n}", "timestamp": start + step} for n in range(3)]
+                one, other = both("add_many", items, namespace=name)
+                ids.update(zip(one.tolist(), other.tolist(), strict=True))
+                whose.update(dict.fromkeys(one.tolist(), name))
+            case 4:
+                both("update", some, text=text, metadata={"step": step})
+            case 5 if len(mine) > 1:
+                cause, effect = sorted(rng.choice(mine, 2, replace=False).tolist())
+                both("link", cause, effect, why=text, effect_first="allow", namespace=name)
+            case 6:
+                both("forget", [some])
+            case 7 if step % 5 == 0:
+                both("erase", [some])
+                del whose[some]
+            case _:
+                # Nothing of another is seen before the merge either.
+                found = cluster.recall(text, namespace=name)
+                assert {hit.namespace for hit in found if hit.visibility == "private"} <= {name}
+                assert not found.missing
+    cluster.merge()
+    again = {other: one for one, other in ids.items()}
+    for name in names:
+        bound, alone = cluster.within(name, also=names), twin.within(name, also=names)
+        for word in WORDS:
+            cue = Cue(word, timestamp=start + steps)
+            asked, told = alone.recall(cue), bound.recall(cue)
+            assert scores(told, {}) == pytest.approx(scores(asked, again), abs=1e-6)
+        # Copies of what others made public begin with their present text.
+        here = {(e.id, e.text, e.version * (e.namespace == name)) for e in bound.events()}
+        assert here == {
+            (again[e.id], e.text, e.version * (e.namespace == name)) for e in alone.events()
+        }
+    for one, owner in list(whose.items())[:20]:
+        causes = [event.id for event in cluster.why(one, namespace=owner)]
+        assert causes == [again[event.id] for event in twin.why(ids[one], namespace=owner)]
+    # What others see is put away, so that the next round is asked of as few.
+    both("forget", list(whose))
+
+
+def scores(hits: Any, names: dict[int, int]) -> dict[int, float]:
+    return {names.get(hit.event.id, hit.event.id): hit.score for hit in hits}
+
+
+@pytest.mark.requirement("B22")
+def test_episodes_teach_their_namespace_alone(cluster: ClusterMemory) -> None:
+    with Memory(embedder=PLAIN, clock="ticks") as twin:
+        for memory in (cluster, twin):
+            for way in ("left", "right", "right"):
+                with memory.episode("find the hat", task="hats", namespace="ana") as run:
+                    run.advise("a hall", ["left", "right"])
+                    run.act(way)
+                    run.end(float(way == "right"))
+        told = [
+            [
+                str(
+                    memory.episode("find the hat", task="hats", namespace=name).advise(
+                        "a hall", ["left", "right"]
+                    )
+                )
+                for name in ("ana", "bob")
+            ]
+            for memory in (cluster, twin)
+        ]
+        assert told[0] == told[1]
+        assert told[0][0] != told[0][1]
+        run = cluster.episode("look around", namespace="bob")
+        again = cluster.episode(id=run.id)
+        again.act("look", observation="a hall")
+        again.end(1.0)
+        with pytest.raises(CvxError):
+            run.act("look", observation="a hall")
+
+
+@pytest.mark.requirement("B22")
+def test_nothing_acknowledged_is_lost_when_nodes_die(nodes: LocalCluster, tmp_path: Path) -> None:
+    with opened(tmp_path, deadline_s=2.0, cpus=1.0) as memory:
+        told = kill_again_and_again(memory, nodes, kills=50 if NIGHTLY else 5)
+    assert told.lost == []
+    assert told.twice == []
+    assert len(told.healed_s) == told.kills
+    assert told.acknowledged > 10 * told.kills
+    # Whoever waits for an answer gets one, whole or with the names of what is missing.
+    assert told.unanswered == 0
+
+
+@pytest.mark.requirement("B22")
+def test_a_namespace_moves_while_four_write_to_it(nodes: LocalCluster, tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        told = move_under_writers(memory, size=2_000, writers=4)
+        assert told.lost == []
+        assert told.twice == []
+        assert told.refused == Counter()
+        (event,) = memory.events({"ids": [told.first]}, namespace="moving")
+        assert memory.update(event, text="after the move").version == 2
+        assert memory.get(told.first).text == "after the move"
+        assert len(memory) == told.acknowledged + told.size
+        memory._directory.settle.remote()
+        with pytest.raises(InvalidInputError, match="give one of host-0"):
+            memory.move("moving", "host-9")
+
+
+@pytest.mark.requirement("B22")
+def test_a_shard_that_does_not_answer_is_missing_by_name(
+    nodes: LocalCluster, tmp_path: Path
+) -> None:
+    with opened(tmp_path, replicas=1, deadline_s=0.5, patience_s=1.0) as memory:
+        names = two_homes(memory)
+        for name in names:
+            memory.add("the key is under the pot", namespace=name)
+        memory.spread("crowd", [0, 1])
+        for n in range(20):
+            memory.add(f"guest {n} has a key", entity=f"guest {n}", namespace="crowd")
+        assert len(memory.events(namespace="crowd")) == 20
+        host = memory.stats()["hosts"][memory._asker.layout.places[0].primary]
+        os.kill(host["pid"], signal.SIGSTOP)
+        try:
+            found = memory.recall("key", namespace=names[0])
+            assert (list(found), found.missing) == ([], ("shard 0",))
+            began = time.monotonic()
+            some = memory.recall("key", 30, namespace="crowd")
+            # The breaker is open: nobody waits for it again.
+            assert time.monotonic() - began < 10
+            assert some.missing == ("shard 0",)
+            assert 0 < len(some) < 20
+            assert memory.context("key", namespace=names[0]).missing == ("shard 0",)
+            assert memory.recall("key", namespace=names[1]).missing == ()
+            many = memory.recall_many(["key", "key"], namespaces=names)
+            assert [one.missing for one in many] == [("shard 0",), ()]
+            with pytest.raises(cvx.errors.MissingShardsError, match="shard 0 did not answer"):
+                memory.why("key", namespace=names[0])
+            with pytest.raises(cvx.errors.MissingShardsError, match="did not take a write"):
+                memory.add("another", namespace=names[0])
+        finally:
+            os.kill(host["pid"], signal.SIGCONT)
+        wait_for(lambda: memory.recall("key", namespace=names[0]))
+
+
+@pytest.mark.requirement("B22")
+def test_a_host_that_was_away_comes_back_as_a_copy(nodes: LocalCluster, tmp_path: Path) -> None:
+    with opened(tmp_path, degraded_writes=True, cpus=0.3) as memory:
+        name = two_homes(memory)[0]
+        memory.add("before", namespace=name)
+        before = memory._asker.layout.places[0]
+        host = memory.stats()["hosts"][before.primary]
+        os.kill(host["pid"], signal.SIGSTOP)
+        try:
+            # Written to who leads meanwhile; the rest of the day goes by.
+            for n in range(20):
+                memory.add(f"meanwhile {n}", namespace=name)
+            assert memory._asker.layout.places[0].epoch > before.epoch
+        finally:
+            os.kill(host["pid"], signal.SIGCONT)
+        wait_for(lambda: all(one["whole"] for one in memory.stats()["shards"].values()))
+        memory.add("after", namespace=name)
+        texts = [event.text for event in memory.events(namespace=name)]
+        assert texts == ["before", *(f"meanwhile {n}" for n in range(20)), "after"]
+
+
+def two_homes(memory: ClusterMemory) -> list[str]:
+    """Return a namespace of each of two shards."""
+    names = [f"name {n}" for n in range(100)]
+    return [
+        next(n for n in names if memory._asker.layout.shards_of(n) == (shard,)) for shard in (0, 1)
+    ]
+
+
+def wait_for(done: Any) -> None:
+    end = time.monotonic() + 60
+    while not done():
+        assert time.monotonic() < end, "it never came"
+        threading.Event().wait(0.05)
+
+
+@pytest.mark.requirement("B22")
+def test_an_embedder_that_only_one_node_can_reach(nodes: LocalCluster, tmp_path: Path) -> None:
+    here = os.getpid()
+
+    class Near:
+        """Answers in the process that made it, and nowhere else."""
+
+        def embed(self, texts: Any) -> Any:
+            if os.getpid() != here:
+                raise EmbedderUnreachableError("it is on another network: ask from there")
+            return LexicalEmbedder(32).embed(texts)
+
+        def info(self) -> Any:
+            return LexicalEmbedder(32).info()
+
+    with opened(tmp_path, embedder=Near()) as memory:
+        key = memory.add("the key is under the pot")
+        assert memory.recall("where is the key?")[0].event == key
+        with pytest.raises(EmbedderUnreachableError):
+            memory.update(key, text="it is gone")
+
+
+@pytest.mark.requirement("B22")
+def test_what_is_wrong_is_said(nodes: LocalCluster, tmp_path: Path) -> None:
+    for wrong in ({"shards": 0}, {"replicas": 0}, {"shards": 2**40}):
+        with pytest.raises(InvalidInputError):
+            opened(tmp_path, **wrong)
+    with opened(tmp_path) as memory:
+        with pytest.raises(SettingsMismatchError, match="runs with 2: give that"):
+            opened(tmp_path, shards=3)
+        with opened(tmp_path) as again:
+            again.add("from another client", namespace="ana", key="k")
+        assert memory.get(key="k", namespace="ana").text == "from another client"
+        assert list(memory.recall("")) == []
+        for verb, args, error in (
+            ("get", [12345], UnknownError),
+            ("get", [], InvalidInputError),
+            ("forget", [], InvalidInputError),
+            ("recall", ["a", 0], InvalidInputError),
+            ("add", [3], InvalidInputError),
+            ("why", ["nothing fits"], UnknownError),
+        ):
+            with pytest.raises(error):
+                getattr(memory, verb)(*args)
+        with pytest.raises(TypeError):
+            memory.add("a", colour="red")
+        with pytest.raises(NamespaceError):
+            memory.within("ana").add("a", namespace="bob")
+        with pytest.raises(NamespaceError):
+            memory.within("ana").stats()
+        with pytest.raises(InvalidInputError, match="snapshots="):
+            memory.snapshot()
+    with pytest.raises(SettingsMismatchError, match="made with 2"):
+        opened(tmp_path, shards=3)
+    with pytest.raises(StoreError, match="more nodes"):
+        opened(tmp_path / "other", replicas=9, start_s=3.0)
+
+
+@pytest.mark.requirement("B22")
+def test_without_ray_it_says_what_to_install() -> None:
+    code = "import sys; sys.modules['ray'] = None; import cvx.cluster"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.strip().endswith("pip install ray fsspec")
+    assert MissingExtraError.__name__ in done.stderr
+
+
+@pytest.mark.requirement("B22")
+def test_every_node_lost_and_the_bucket_left(nodes: LocalCluster, tmp_path: Path) -> None:
+    url = f"file://{tmp_path}/bucket"
+    with opened(tmp_path / "a", snapshots=url) as memory:
+        ids = [memory.add(f"fact {n}", namespace=f"name {n}").id for n in range(10)]
+        memory.snapshot()
+        ids += [memory.add(f"fact {n}", namespace=f"name {n}").id for n in range(10, 15)]
+    for folder in (tmp_path / "a").glob("host-*"):
+        subprocess.run(["rm", "-r", str(folder)], check=True)
+    with opened(tmp_path / "a", snapshots=url) as memory:
+        assert [memory.get(one).text for one in ids] == [f"fact {n}" for n in range(15)]
+
+
+def test_writes_with_one_node_left_say_so(nodes: LocalCluster, tmp_path: Path) -> None:
+    with opened(tmp_path, hosts=2) as memory:
+        name = two_homes(memory)[0]
+        copy = memory._asker.layout.places[0].copies[0]
+        host = memory.stats()["hosts"][copy]
+        memory.add("whole", namespace=name)
+        os.kill(host["pid"], signal.SIGSTOP)
+        try:
+            with pytest.raises(ReplicaLostError, match="on 1 of 2 hosts"):
+                memory.add("alone", namespace=name, key="k")
+            assert memory.recall("whole", namespace=name).missing == ()
+        finally:
+            os.kill(host["pid"], signal.SIGCONT)
+        wait_for(lambda: all(one["whole"] for one in memory.stats()["shards"].values()))
+        # It may have been written, and was not acknowledged: with its key it is there once.
+        memory.add("alone", namespace=name, key="k")
+        assert Counter(e.text for e in memory.events(namespace=name)) == {"whole": 1, "alone": 1}

@@ -1,0 +1,286 @@
+"""One shard and its copies, in one process: what is shipped, refused, carved out and restored."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cvx.cluster.bucket import Archive, restore
+from cvx.cluster.moving import carve
+from cvx.cluster.part import Duty, MovedAwayError, Part, Shipment
+from cvx.cluster.shipping import Change, apply, copy_to, tables_of
+from cvx.embed import LexicalEmbedder
+from cvx.errors import DuplicateKeyError, EpisodeEndedError, ReplicaLostError
+from cvx.memory import Memory
+from cvx.store import Record
+
+SETTINGS: dict[str, Any] = {"embedder": LexicalEmbedder(32)}
+WORDS = "rain flood cellar drain key pot door bridge rope lamp".split()  # noqa: SIM905
+
+
+class Pair:
+    """A shard and one copy of it, which are joined as a host joins them."""
+
+    def __init__(self, folder: Path, duty: Duty) -> None:
+        self.primary = Part(3, folder / "primary", SETTINGS, duty)
+        self.primary.lead(1)
+        self.number = 0
+        self.copy = self._joined(folder / "copy")
+
+    def _joined(self, folder: Path) -> Part:
+        number = self.primary.begin_joining("copy")
+        folder.mkdir()
+        copy_to(self.primary.memory.record, folder / "memory.db")
+        copy = Part(3, folder, SETTINGS, Duty())
+        copy.follow(self.primary.epoch, number)
+        self.copy = copy
+        self.primary.end_joining("copy", self.send, lambda: True)
+        return copy
+
+    def send(self, _host: str, shipments: Sequence[Shipment]) -> str:
+        return self.copy.take(self.primary.epoch, shipments)
+
+    def call(self, verb: str, *args: Any, **options: Any) -> Any:
+        self.number += 1
+        return self.ask(str(self.number), verb, *args, **options)
+
+    def ask(self, request: str, verb: str, *args: Any, **options: Any) -> Any:
+        return self.primary.call(request, verb, None, args, options, self.send)
+
+    def close(self) -> None:
+        self.primary.close()
+        self.copy.close()
+
+
+@contextmanager
+def pair(folder: Path, duty: Duty | None = None) -> Iterator[Pair]:
+    both = Pair(folder, duty or Duty(2))
+    try:
+        yield both
+    finally:
+        both.close()
+
+
+def assert_same_rows(pair: Pair) -> None:
+    mine, theirs = tables_of(pair.primary.memory.record), tables_of(pair.copy.memory.record)
+    for table, rows in mine.items():
+        assert theirs[table] == rows, table
+
+
+def write_at_random(pair: Pair, steps: int, seed: int = 0) -> None:
+    """Do each kind of write that a memory has, in an order that a seed says."""
+    rng = np.random.default_rng(seed)
+    ids: list[int] = []
+    for step in range(steps):
+        text = f"{' '.join(rng.choice(WORDS, 4))} {step}"
+        whose = f"ns{rng.integers(3)}"
+        some = int(rng.choice(ids)) if ids else 0
+        match rng.integers(12) if ids else 0:
+            case 0 | 1 | 2 | 3:
+                key = None if rng.random() < 0.5 else f"key {rng.integers(10)}"
+                ids.append(pair.call("add", text, namespace=whose, key=key).id)
+            case 4:
+                items = [{"text": f"{text} {n}", "namespace": whose} for n in range(3)]
+                ids += pair.call("add_many", items).tolist()
+            case 5:
+                pair.call("update", some, text=text, metadata={"step": step}, aliases=[text[::-1]])
+            case 6:
+                other = int(rng.choice(ids))
+                if other != some:
+                    pair.call("link", some, other, why=text, effect_first="allow")
+            case 7:
+                pair.call("forget", [some])
+            case 8:
+                shown = pair.call("recall", text, namespace=whose)
+                pair.call("feedback", shown.decision, helped=list(shown)[:1], namespace=whose)
+            case 9:
+                number, *_ = pair.call("episode", goal=text, task="t", namespace=whose)
+                pair.call("episode.advise", number, text, ["left", "right"])
+                pair.call("episode.act", number, "left")
+                pair.call("episode.end", number, float(rng.integers(2)))
+            case 10:
+                pair.call("context", text, 100, namespace=whose)
+            case 11 if rng.random() < 0.3:
+                pair.call("erase", [some])
+                ids.remove(some)
+
+
+@pytest.mark.requirement("B22")
+@pytest.mark.parametrize("seed", range(3))
+def test_a_copy_has_every_row_that_its_shard_has(tmp_path: Path, seed: int) -> None:
+    with pair(tmp_path) as both:
+        write_at_random(both, 60, seed)
+        assert_same_rows(both)
+        assert both.primary.memory.record.query("SELECT count(*) FROM events")[0][0] > 10
+        assert both.copy.memory.record.damage() == []
+        for word in WORDS:
+            asked = both.primary.memory.recall(word, namespace="ns1")
+            told = both.copy.memory.recall(word, namespace="ns1")
+            assert [hit.id for hit in told] == [hit.id for hit in asked]
+
+
+def test_nothing_that_was_erased_is_in_a_file_of_the_copy(tmp_path: Path) -> None:
+    with pair(tmp_path) as both:
+        event = both.call("add", "the password is swordfish")
+        both.call("erase", [event.id])
+    for path in tmp_path.rglob("*"):
+        assert path.is_dir() or b"swordfish" not in path.read_bytes(), path
+
+
+def test_a_copy_that_leads_goes_on_where_its_shard_stopped(tmp_path: Path) -> None:
+    with pair(tmp_path) as both:
+        write_at_random(both, 30)
+        number, *_ = both.call("episode", goal="cross the bridge", namespace="ns0")
+        both.call("episode.act", number, "take the rope", observation="a gorge")
+        last = both.call("add", "the last word")
+        both.copy.lead(2)
+        both.copy.duty = Duty(1)
+        told = both.copy.call("new", "add", None, ["after it"], {}, both.send)
+        assert told.id > last.id
+        assert told.recorded > last.recorded
+        seen = {"seen": "a gorge"}
+        both.copy.call("act", "episode.act", None, [number, "climb"], seen, both.send)
+        both.copy.call("end", "episode.end", None, [number, 1.0], {}, both.send)
+        with pytest.raises(EpisodeEndedError):
+            both.copy.call("more", "episode.act", None, [number, "climb"], {}, both.send)
+
+
+@pytest.mark.requirement("B22")
+def test_a_request_that_comes_twice_is_done_once(tmp_path: Path) -> None:
+    with pair(tmp_path) as both:
+        first = both.ask("r", "add", "once")
+        assert both.ask("r", "add", "once") == first
+        both.copy.lead(2)
+        # Who leads now knows what was answered, and to what.
+        both.copy.duty = Duty(1)
+        assert both.copy.call("r", "add", None, ["once"], {}, both.send) == first
+        assert len(both.copy.memory) == 1
+
+
+def test_a_change_that_comes_twice_changes_nothing(tmp_path: Path) -> None:
+    with pair(tmp_path) as both:
+        write_at_random(both, 20)
+        before = tables_of(both.copy.memory.record)
+        change = Change({name: rows for name, rows in before.items() if name != "journal"})
+        for one in (change, Change.from_json(change.to_json())):
+            apply(both.copy.memory.record, one)
+            assert tables_of(both.copy.memory.record) == before
+
+
+@pytest.mark.requirement("B22")
+def test_a_shard_of_another_epoch_is_not_taken_from(tmp_path: Path) -> None:
+    with pair(tmp_path) as both:
+        both.call("add", "known to both")
+        both.copy.lead(2)
+        with pytest.raises(ReplicaLostError, match="epoch 2, the change of epoch 1"):
+            both.call("add", "known to nobody else")
+        assert len(both.copy.memory) == 1
+        # And one that missed a change takes none after it.
+        both.copy.follow(1, 1)
+        assert "stands at change 1" in both.copy.take(1, [(9, Change(), {})])
+
+
+@pytest.mark.requirement("B22")
+def test_writes_fail_where_one_node_is_left_unless_told_otherwise(tmp_path: Path) -> None:
+    with pair(tmp_path) as both:
+        both.primary.copies.remove("copy")
+        with pytest.raises(ReplicaLostError, match="on 1 of 2 hosts: wait"):
+            both.call("add", "one copy")
+        assert len(both.primary.memory) == 0
+        both.primary.duty = Duty(2, degraded=True)
+        assert both.call("add", "one copy").id == (3 << 36) + 1
+
+
+@pytest.mark.requirement("B22")
+def test_a_full_disk_of_a_copy_is_named_and_nothing_is_acknowledged(tmp_path: Path) -> None:
+    with pair(tmp_path) as both:
+        both.call("add", "there is room")
+        db = both.copy.memory.record.database.connection()
+        pages = db.execute("PRAGMA page_count").fetchone()[0]
+        db.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(ReplicaLostError, match=r"copy: .*disk is full"):
+            both.call("add_many", [f"{n} {'x' * 1000}" for n in range(200)])
+        with pytest.raises(ReplicaLostError, match="disk is full"):
+            both.call("add", "one more")
+        assert both.copy.memory.record.damage() == []
+
+
+@pytest.mark.requirement("B22")
+def test_a_clock_that_went_backwards_orders_nothing_anew(tmp_path: Path) -> None:
+    ahead = time.time_ns() // 1000 + 1_000_000
+    with Memory.open(tmp_path / "primary", **SETTINGS) as memory:
+        memory.add("from a clock that is ahead")
+        with memory.record.transaction() as write:
+            write.recorded = ahead
+            write.journal("kind", [])
+    with pair(tmp_path) as both:
+        told = [both.call("add", f"later {n}").recorded for n in range(3)]
+        assert ahead < told[0] < told[1] < told[2]
+        both.copy.lead(2)
+        both.copy.duty = Duty(1)
+        after = both.copy.call("r", "add", None, ["on another node"], {}, both.send)
+        assert after.recorded > told[2]
+
+
+@pytest.mark.requirement("B22")
+def test_a_namespace_that_is_carved_out_is_alone_and_whole(tmp_path: Path) -> None:
+    with pair(tmp_path) as both:
+        write_at_random(both, 120, seed=4)
+        memory = both.primary.memory
+        both.call("add", "unheard-of", namespace="ns2")
+        alone = tmp_path / "alone"
+        alone.mkdir()
+        copy_to(memory.record, alone / "memory.db")
+        carve(alone / "memory.db", "ns1")
+        with Memory.open(alone, **SETTINGS) as carved:
+            assert {event.namespace for event in carved.record.events()} == {"ns1"}
+            mine = [e for e in memory.record.events() if e.namespace == "ns1"]
+            assert carved.record.events() == mine
+            for word in WORDS:
+                asked = memory.recall(word, namespace="ns1")
+                told = carved.recall(word, namespace="ns1")
+                assert [hit.id for hit in told] == [hit.id for hit in asked]
+            advice = [
+                one.episode(goal="?", task="t", namespace="ns1").advise("rain", ["left", "right"])
+                for one in (memory, carved)
+            ]
+            assert advice[0] == advice[1]
+            assert carved.record.damage() == []
+        assert b"unheard-of" not in (alone / "memory.db").read_bytes()
+        # What is gone is not answered here any more, by its namespace or by its id.
+        both.primary.gone.add("ns1")
+        for verb, args, options in (
+            ("add", ["late"], {"namespace": "ns1"}),
+            ("update", [mine[0].id], {"text": "late"}),
+            ("recall", ["rain"], {"namespace": "ns1"}),
+        ):
+            with pytest.raises(MovedAwayError):
+                both.call(verb, *args, **options)
+
+
+@pytest.mark.requirement("B22")
+def test_a_shard_comes_back_from_its_snapshot_and_the_changes_after_it(tmp_path: Path) -> None:
+    url = f"file://{tmp_path}/bucket"
+    with pair(tmp_path) as both:
+        record = both.primary.memory.record
+        write_at_random(both, 20, seed=1)
+        archive = both.primary.archive = Archive(url, 3, record)
+        archive.snapshot(tmp_path)
+        write_at_random(both, 20, seed=2)
+        archive.flush()
+        with pytest.raises(DuplicateKeyError):
+            both.call("add_many", [{"text": "a", "key": "k"}, {"text": "b", "key": "k"}])
+        both.call("add", "the last")
+        archive.keep_up(tmp_path)
+        before = tables_of(record)
+        assert restore(url, 3, tmp_path / "back")
+        assert not restore(url, 4, tmp_path / "nothing")
+        with Record(tmp_path / "back" / "memory.db") as back:
+            assert tables_of(back) == before
+            assert back.damage() == []
