@@ -71,6 +71,7 @@ for module in pkgutil.walk_packages(cvx.__path__, "cvx."):
             print(module.name, str(error).partition("pip install ")[2], sep="|")
 """)
     assert dict(line.split("|") for line in told.splitlines()) == {
+        "cvx.cluster": "ray fsspec",
         "cvx.embed.deadline": "httpcore stamina",
         "cvx.integrations.gymnasium": "gymnasium",
         "cvx.integrations.langchain": "langchain-core",

@@ -20,7 +20,6 @@ from cvx.memory import Memory
 from cvx.memory.advice import Advice
 from cvx.recall.context import Context
 from cvx.recall.trace import Hits
-from cvx.store.erase import finish
 from cvx.types import Event, Hit
 
 _KEPT_ANSWERS = 1_000
@@ -135,7 +134,7 @@ class Part:
         """Take writes from now on, with no copy yet; ``gone`` are namespaces that moved away."""
         record = self.memory.record
         record.refuse_writes(None)
-        finish(self.memory._backend.store)
+        self.memory.erase([])
         first = (self.shard << FIRST_ID) + 1
         if int(record.meta("next_event") or 0) < first:
             with record.transaction() as write:
@@ -395,7 +394,7 @@ class Part:
             try:
                 with record.transaction() as write:
                     write.set_meta("erasing", "1")
-                finish(self.memory._backend.store)
+                self.memory.erase([])
             finally:
                 self.follow(self.epoch, self.number)
         return ""
