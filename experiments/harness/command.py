@@ -6,11 +6,13 @@ import argparse
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cvx.errors import CvxError, FileError, InvalidInputError
-from experiments.harness.arms import ARMS, GROUPS, chosen
+from experiments.harness.arms import ARMS, FOCUS, GROUPS, chosen
+from experiments.harness.course import folder_of
 from experiments.harness.domain import Domain
 from experiments.harness.protocols import PROTOCOLS, Sizes, protocol_of
 from experiments.harness.setup import Setup, conditions
@@ -160,6 +162,9 @@ def _run(setup: Setup, out: Path | None, command: str) -> int:
     stamp = time.strftime(f"{kind}-%Y%m%d-%H%M%S")
     base = out or Path("runs") / setup.domain.name / stamp
     _check_writable(base.parent)
+    kept = base.parent / f"{base.name}-memory"
+    if setup.store is None and not kept.exists():
+        setup = replace(setup, kept=kept)
     console.print(conditions(setup))
     start = time.monotonic()
     played = _play(setup, console)
@@ -175,6 +180,9 @@ def _run(setup: Setup, out: Path | None, command: str) -> int:
     write_page(page, figures, command, seconds)
     console.print(f"{len(played)} games in {seconds:.0f} s")
     console.print(*(f"wrote {file}" for file in (data, picture, every, page)), sep="\n")
+    memory = folder_of(setup, FOCUS, setup.first_seed)
+    if FOCUS in setup.arms and memory is not None:
+        console.print(f"look into what it remembers: cvx inspect --store {memory}", soft_wrap=True)
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from cvx.errors import InvalidInputError
 from cvx.memory import Memory
 from experiments.chat import AuditLog
-from experiments.harness.arms import arm_of
+from experiments.harness.arms import FOCUS, arm_of
 from experiments.harness.memories import Held
 from experiments.harness.protocols import Turn, protocol_of
 from experiments.harness.setup import Setup
@@ -227,4 +227,6 @@ def play_arm(setup: Setup, arm: str, seed: int) -> Iterator[Played]:
 
 def folder_of(setup: Setup, arm: str, seed: int) -> Path | None:
     """Return where an arm keeps its memory with a seed, None for RAM."""
-    return None if setup.store is None else setup.store / f"{arm}-{seed}"
+    if setup.store is not None:
+        return setup.store / f"{arm}-{seed}"
+    return setup.kept if (arm, seed) == (FOCUS, setup.first_seed) else None

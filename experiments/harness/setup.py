@@ -47,6 +47,9 @@ class Setup:
     store : Path, optional
         A folder in which every arm and seed keeps its memory and its results, so that an
         experiment that was broken off goes on where it was; None keeps them in RAM.
+    kept : Path, optional
+        Without a ``store``: a new folder in which the full loop keeps its memory of the first
+        seed, to be looked into.
     """
 
     domain: Domain
@@ -65,6 +68,7 @@ class Setup:
     answers: Path | None = None
     audit: Path | None = None
     store: Path | None = None
+    kept: Path | None = None
 
     @property
     def measures(self) -> bool:
@@ -114,7 +118,7 @@ def describe(setup: Setup) -> Mapping[str, Any]:
     """Return the setup as plain values, for the record of a run."""
     plain = {one.name: getattr(setup, one.name) for one in fields(setup)}
     plain["domain"] = {"name": setup.domain.name, **setup.domain.describe()}
-    for name in ("answers", "audit", "store"):
+    for name in ("answers", "audit", "store", "kept"):
         plain[name] = None if plain[name] is None else str(plain[name])
     plain["arms"], plain["measured_after"] = list(setup.arms), list(setup.points)
     return plain

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from cvx.inspect import View
+from cvx.memory import Memory
+
 pytest.importorskip("statsmodels")
 
 from experiments.harness.arms import ARMS, GROUPS
@@ -60,7 +63,15 @@ def test_a_whole_experiment_of_another_domain_is_played_in_workers(
     told = " ".join(capsys.readouterr().out.split())
     assert "games of hats" in told
     assert "90 games in" in told
-    assert {file.suffix for file in tmp_path.iterdir()} == {".json", ".png", ".html"}
+    assert {file.suffix for file in tmp_path.iterdir()} == {".json", ".png", ".html", ""}
+    assert f"cvx inspect --store {tmp_path / 'hats-memory'}" in told
+    with Memory.open(tmp_path / "hats-memory", read_only=True) as memory:
+        view = View(memory)
+        own = view.episodes({"q": ""})["rows"]
+        assert len(own) > 6
+        assert view.curves()[0]["episodes"] >= 6
+        decided = [step["advice"] for step in view.episode({"id": str(own[0]["id"])})["steps"]]
+        assert [advice for advice in decided if advice]
 
 
 def test_help_says_how_many_games_there_are_unless_told_otherwise() -> None:
