@@ -1079,9 +1079,10 @@ class _Interrupting(LexicalEmbedder):
     def embed(self, texts: Sequence[str]) -> Vector:
         act, self.meanwhile = self.meanwhile, None
         if act is not None:
-            thread = threading.Thread(target=act)
+            thread = threading.Thread(target=act, daemon=True)
             thread.start()
-            thread.join()
+            thread.join(60)
+            assert not thread.is_alive(), "it waits for whoever embeds"
         return super().embed(texts)
 
 
@@ -1164,3 +1165,19 @@ def test_a_memory_that_knows_nothing_says_so() -> None:
         assert advice.known
         assert "nothing known" not in str(advice) + repr(advice)
         episode.discard()
+
+
+@pytest.mark.requirement("B11")
+def test_another_thread_recalls_while_episodes_are_learned_anew(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "store", embedder=LexicalEmbedder()) as memory:
+        memory.add("the key is under the pot")
+        with memory.episode("fetch", task="fetch") as episode:
+            episode.act("north", observation="a room")
+            episode.end(1.0, observation="the last room")
+    embedder, found = _Interrupting(), list[str]()
+    with Memory.open(tmp_path / "store", embedder=embedder) as memory:
+        embedder.meanwhile = lambda: found.extend(
+            hit.event.text for hit in memory.recall("where is the key?", k=1) if hit.event
+        )
+        memory.episode("fetch", task="fetch").discard()
+    assert found == ["the key is under the pot"]

@@ -8,7 +8,6 @@ import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -129,7 +128,6 @@ def _evenly(numbers: Ints, most: int) -> Ints:
     return numbers[np.linspace(0, len(numbers) - 1, most).astype(np.int64)]
 
 
-@lru_cache(maxsize=65_536)
 def _plain(text: str | None) -> str:
     return " ".join((text or "").casefold().split())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -135,9 +136,26 @@ class NamespaceAdvisor:
 
     def catch_up(self) -> None:
         """Learn from what was closed since, by anybody; anew where something was taken away."""
-        with self.advisors.shared.record.reading(), self.lock:
-            loop = self.advisors.caught_up()
-            models = loop.models
+        with ExitStack() as held:
+            for episode in self._unread(held):
+                self._learn(episode)
+
+    def _unread(self, held: ExitStack) -> list[Episode]:
+        """Return the closed episodes that are yet to be learned, with the lock held.
+
+        Learning them may take long, and needs the record no more: others can go on with it.
+        """
+        with ExitStack() as read:
+            # Whoever holds the record waits for no lock whose holder may wait for the record.
+            while True:
+                models = self.advisors.caught_up().models
+                with self.lock:
+                    pass
+                read.enter_context(self.advisors.shared.record.reading())
+                if not models.taken_back and self.lock.acquire(blocking=False):
+                    held.callback(self.lock.release)
+                    break
+                read.close()
             log = models.recorder.log
             known = models is self._models and models.unlearned == self._unlearned
             if not known or len(log) < self._read:
@@ -147,11 +165,11 @@ class NamespaceAdvisor:
                     self._drop_erased(run)
                     stored = [step for step in run.steps if step.event_id is not None]
                     self._tell(str(run.episode_id), stored, run.goal, task_of(run), run)
-            if self._read < len(log):
-                new = models.readable(self.namespace, also=self.also, since=self._read)
-                self._read = len(log)
-                for episode in new:
-                    self._learn(episode)
+            if self._read == len(log):
+                return []
+            new = models.readable(self.namespace, also=self.also, since=self._read)
+            self._read = len(log)
+            return new
 
     def _drop_erased(self, run: OpenEpisode) -> None:
         """Let an open episode forget the steps that were erased."""
@@ -255,7 +273,7 @@ class Advisors:
     def __init__(self, shared: SharedState) -> None:
         self.shared = shared
         self.seed = int(shared.kind.settings.get("seed", 0))
-        self._lock = threading.RLock()
+        self._lock, self._making = threading.RLock(), threading.RLock()
         self._loop: ActiveMemory | None = None
         self._learners: dict[tuple[str, tuple[str, ...], int | None], NamespaceAdvisor] = {}
         self._embedded: OrderedDict[str, Vector] = OrderedDict()
@@ -272,15 +290,17 @@ class Advisors:
         One that has learned from what was taken back is made anew.
         """
         shared = self.shared
-        # In this order, as whoever is in a block of transactions holds the record.
-        with shared.record.reading(), self._lock:
-            if self._loop is None or self._loop.models.taken_back:
+        # Whoever is in a block of transactions holds the record, for which the maker may wait.
+        with nullcontext() if shared.record.block is not None else self._making:
+            loop = self._loop
+            if loop is None or loop.models.taken_back:
                 shared.store.refresh()
-                self._loop = ActiveMemory(
+                loop = ActiveMemory(
                     shared.store.index, shared.embedder, shared.record, clock=shared.record.now
                 )
-                self._loop.on_render = shared.hand_out_text
-            return self._loop
+                loop.on_render = shared.hand_out_text
+                self._loop = loop
+            return loop
 
     def caught_up(self) -> ActiveMemory:
         """Return the loop when it has learned from all that was closed, by anybody."""
