@@ -14,7 +14,7 @@ from experiments.worlds.learners import ARMS, View
 from experiments.worlds.more import HELD_OUT, MORE
 from experiments.worlds.worlds import WORLDS, ChangingErrands, World
 
-ALL = {**WORLDS, **MORE, **HELD_OUT}
+ALL: dict[str, tuple[type[World], int]] = {**WORLDS, **MORE, **HELD_OUT}
 
 
 @dataclass(frozen=True, slots=True)
