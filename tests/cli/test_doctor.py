@@ -26,9 +26,10 @@ def test_damage_is_exit_code_1_until_it_is_repaired(cvx: Cvx) -> None:
     assert (said.code, said.out.splitlines()[-1]) == (1, "run cvx doctor --repair")
     repaired = cvx("doctor", "--repair")
     assert repaired.code == 0
-    assert "put events [1] right" in repaired.out
+    assert "moved events [1] to the table set_aside" in repaired.out
     assert cvx("doctor").code == 0
-    assert "a mug on a shelf" in cvx("recall", "mug").out
+    assert "a cup in a sink" in cvx("recall", "cup").out
+    assert cvx("doctor", "--discard").out == "threw away 1 row that had been set aside\n"
 
 
 def test_a_lost_tail_waits_for_consent(cvx: Cvx) -> None:

@@ -38,9 +38,9 @@ def check(
     path : str or path
         The folder.
     mend : bool, default False
-        Repair what can be repaired without losing what was acknowledged: rows in which one bit
-        flipped are put right, other damaged rows move to the table ``set_aside``, text index,
-        secondary indexes and snapshots are built anew, a broken-off erase is finished.
+        Repair what can be repaired without losing what was acknowledged: damaged rows, and what
+        hangs on them, move to the table ``set_aside``; text index, secondary indexes and snapshots
+        are built anew; a broken-off erase is finished.
     deep : bool, default False
         Also build the index from the record and compare it with the stored one, node by node.
     accept_lost_tail : bool, default False

@@ -11,7 +11,7 @@ from cvx.errors import DamagedStoreError, FileError, StoreNotFoundError
 from cvx.store import fulltext, rows
 from cvx.store.database import connect, tail_of
 from cvx.store.doctor.record_checks import COUNTERS, highest_id
-from cvx.store.doctor.row_repair import Row, cleaned_row, put_right
+from cvx.store.doctor.row_repair import Row, cleaned_row
 from cvx.store.files import make_folders, refuse_link
 from cvx.store.record import Record
 from cvx.store.row_validation import RowCheck, may_say
@@ -105,7 +105,7 @@ def _copy(db: sqlite3.Connection, meta: dict[str, str], write: Writer) -> Salvag
         if not whole:
             broken.append(table)
         for row in found:
-            right = row[:-1] if rows.whole(row) else put_right(row[:-1], row[-1])
+            right = row[:-1] if rows.whole(row) else None
             if right is not None and check.refusal(table, right):
                 right = cleaned_row(table, right)
             if right is None or check.refusal(table, right):
