@@ -137,7 +137,7 @@ build: .venv/.maturin ## a stripped wheel in dist/, on Linux for manylinux2014, 
 	$(PY) -m pip install --quiet "maturin[zig]>=1.9,<2"
 	VIRTUAL_ENV=$(CURDIR)/.venv PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/maturin build --release --strip --out dist \
 		$(if $(filter Linux,$(shell uname -s)),--zig)
-	.venv/bin/maturin sdist --quiet --out dist
+	.venv/bin/maturin sdist --out dist
 
 packages: build ## install the wheel and the sdist into empty environments, and use them there
 	$(PY) tools/packages.py --tests
