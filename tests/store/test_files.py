@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from cvx.errors import RecordIOError, StoreVersionError, UnknownError
 from cvx.memory import Memory
 from cvx.memory.check import check
 from cvx.store import Record
+from cvx.store.database import connect
 from cvx.store.files import HALF_SNAPSHOT
 from cvx.store.schema import SCHEMA_VERSION
 from cvx.types import Filter
@@ -169,3 +171,10 @@ def test_a_store_that_no_room_is_left_to_open_is_not_called_damaged(tmp_path: Pa
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert check(tmp_path / "m").findings == ()
+
+
+def test_numbered_parameters_are_bound_by_number() -> None:
+    # From Python 3.12 on a sequence for them is a warning, from 3.14 on an error.
+    with closing(connect(":memory:")) as db:
+        assert db.execute("SELECT ?2, ?1, ?1", (1, 2)).fetchone() == (2, 1, 1)
+        assert db.execute("SELECT ?, ?", (1, 2)).fetchone() == (1, 2)

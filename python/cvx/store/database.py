@@ -6,7 +6,7 @@ import os
 import re
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -419,6 +419,19 @@ def reaches(db: sqlite3.Connection, tail: Tail) -> bool:
     return found is not None and found[0] == tail.chain
 
 
+class Connection(sqlite3.Connection):
+    """Gives a statement with ``?1``, ``?2``... its values by number.
+
+    Python counts these as names, and from 3.14 on refuses to bind them to a sequence.
+    """
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        """Run a statement; one with numbered parameters has no other kind."""
+        if parameters and "?1" in sql and not isinstance(parameters, Mapping):
+            parameters = {str(place): one for place, one in enumerate(parameters, start=1)}
+        return super().execute(sql, parameters)
+
+
 def connect(address: str | Path, *, uri: bool = False) -> sqlite3.Connection:
     """Connect to a database, in autocommit, and trust nothing that its schema says.
 
@@ -429,7 +442,9 @@ def connect(address: str | Path, *, uri: bool = False) -> sqlite3.Connection:
     uri : bool, default False
         Whether it is an address.
     """
-    db = sqlite3.connect(address, uri=uri, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(
+        address, uri=uri, isolation_level=None, check_same_thread=False, factory=Connection
+    )
     try:
         db.execute("PRAGMA trusted_schema = OFF")
         db.execute("PRAGMA cell_size_check = ON")
