@@ -10,7 +10,7 @@ import pytest
 
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
-from cvx.learn.advisor import Advisor, Observation, Option
+from cvx.learn.advisor import ActionValue, Advisor, Observation
 from cvx.learn.advisor_counts import END, Counts
 from cvx.learn.advisor_vectors import _nearest
 
@@ -63,7 +63,7 @@ def learned(seed: int = 0, episodes: int = 12, *, discarding: bool = False) -> A
     return advisor
 
 
-def asked(advisor: Advisor) -> Iterator[list[Option]]:
+def asked(advisor: Advisor) -> Iterator[list[ActionValue]]:
     for door in "abcd":
         advisor.begin("asking", goal="leave", task="leave")
         yield advisor.options("asking", seen(f"You face door {door}"), Locks.LEVERS)
@@ -280,7 +280,7 @@ def test_goals_within_a_task_tell_states_apart() -> None:
         assert np.mean(won[-40:]) > 0.9
 
 
-def herbs(advisor: Advisor, episode: str, goal: str, place: str = "a garden") -> list[Option]:
+def herbs(advisor: Advisor, episode: str, goal: str, place: str = "a garden") -> list[ActionValue]:
     """Begin an episode and ask what helps."""
     advisor.begin(episode, goal=goal, task="herbs")
     return advisor.options(episode, Observation(place), ["willow", "thyme", "aloe"])

@@ -1,4 +1,4 @@
-"""The learner behind advice: what is worth doing here, from every episode that ended."""
+"""The advisor: learns from every episode that ended what an action is worth in a state."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import replace
 
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
-from cvx.learn.advisor_episode import Observation, Option, Route, Run, Step, Unit
+from cvx.learn.advisor_episode import ActionValue, Observation, Route, Run, Step, Unit
 from cvx.learn.advisor_task import Actions, Foresight, Parts, Task
 from cvx.learn.advisor_view import View
 from cvx.learn.source_trust import SourceTrust
 from cvx.types import Vector
 
-__all__ = ["Advisor", "Observation", "Option", "Parts", "Route", "Unit"]
+__all__ = ["ActionValue", "Advisor", "Observation", "Parts", "Route", "Unit"]
 
 _ALL = Parts()
 
@@ -132,7 +132,7 @@ class Advisor:
 
     def options(
         self, episode: str, observation: Observation, actions: Sequence[Hashable] | None = None
-    ) -> list[Option]:
+    ) -> list[ActionValue]:
         """Return the actions by what they are worth from here, best first.
 
         Parameters
@@ -175,13 +175,15 @@ class Advisor:
             view.note(view.noted)
         return view
 
-    def choose(self, episode: str, options: Sequence[Option], *, explore: bool = True) -> Option:
+    def choose(
+        self, episode: str, options: Sequence[ActionValue], *, explore: bool = True
+    ) -> ActionValue:
         """Return the option to take: by the posterior when exploring, else the best.
 
         Parameters
         ----------
         episode : str
-        options : sequence of Option
+        options : sequence of ActionValue
             As ``options`` returned them last.
         explore : bool, default True
         """
@@ -201,7 +203,7 @@ class Advisor:
         ]
         return options[worth.index(max(worth))]
 
-    def chances(self, episode: str, options: Sequence[Option]) -> list[float]:
+    def chances(self, episode: str, options: Sequence[ActionValue]) -> list[float]:
         """Return how likely ``choose(explore=True)`` takes each option, over all its draws.
 
         An episode keeps one draw of the posterior; these are the chances before it is known which.
@@ -209,7 +211,7 @@ class Advisor:
         Parameters
         ----------
         episode : str
-        options : sequence of Option
+        options : sequence of ActionValue
             As ``options`` returned them last.
         """
         run = self._running(episode)

@@ -1,4 +1,4 @@
-"""An episode as the advisor sees it: what was observed and done, and what is said of it."""
+"""An episode as the advisor sees it: observations, steps, and the values of actions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class ActionValue:
     """One action with what it is worth from here.
 
     Parameters
@@ -118,7 +118,7 @@ class Run:
     last: Observation | None = None
     truncated: bool = False
     menu: tuple[Hashable, ...] | None = None
-    asked: dict[Hashable, tuple[Option, float]] = field(default_factory=dict)
+    asked: dict[Hashable, tuple[ActionValue, float]] = field(default_factory=dict)
     view: Any = None
     share: float = 1.0
     left_out: bool = False

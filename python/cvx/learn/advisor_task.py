@@ -15,9 +15,9 @@ import numpy as np
 
 from cvx.learn.advisor_counts import END, Column, Counts, Floats, Ints
 from cvx.learn.advisor_episode import Basis, Key, Observation, Route, Run, Unit
-from cvx.learn.advisor_prior import Process, Sample
-from cvx.learn.advisor_vectors import Move, VectorModel
+from cvx.learn.advisor_vectors import Transition, VectorModel
 from cvx.learn.decay import DecayCase, DecayPolicy
+from cvx.learn.gaussian_process import GaussianProcess, Sample
 from cvx.learn.planner import Moves, by_state, carry_back
 from cvx.learn.posteriors import backed_off
 from cvx.statistics import Beta
@@ -192,7 +192,7 @@ class Task:
         self.vectors = VectorModel(parts.gamma)
         self.repeats: Counter[bytes] = Counter()
         self.continuous = False
-        self.process = Process(relevance=parts.relevance)
+        self.process = GaussianProcess(relevance=parts.relevance)
         self.mean, self.variance = Column(np.float64), Column(np.float64)
         self._told = Column(np.float64), Column(np.float64)
         self._order: tuple[Ints, Ints, Ints] = (np.zeros(0, np.int64),) * 3
@@ -447,7 +447,7 @@ class Task:
                 reward = run.outcome if ended else 0.0
             there = here if there is None else there
             number = self.actions.number(step.action)
-            moves.append(Move(here, number, reward, there, ended, run.episode))
+            moves.append(Transition(here, number, reward, there, ended, run.episode))
             self.repeats.update([here.tobytes()])
         if run.weight > 0:
             self.vectors.add(moves)

@@ -1,4 +1,4 @@
-"""Plans where observations are numbers that never repeat: what was seen near tells the way."""
+"""A model of continuous observations: transitions fitted and planned by what is near."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MIX = np.random.default_rng(0).integers(1, 2**62, 4096) | 1
 """Odd numbers that mix the places of a cell into one."""
 
 
-class Move(NamedTuple):
+class Transition(NamedTuple):
     """One step between two observations.
 
     Attributes
@@ -86,7 +86,7 @@ class VectorModel:
         self._columns: list[list[Floats]] = [[], [], [], [], []]
         self._episodes: list[str] = []
 
-    def add(self, moves: Sequence[Move]) -> None:
+    def add(self, moves: Sequence[Transition]) -> None:
         """Learn the moves of an episode; the plan follows when it is asked for."""
         if moves:
             columns = list(zip(*moves, strict=True))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cvx.learn.advisor_episode import NARROWEST, Basis, Key, Moment, Observation, Option, Run
+from cvx.learn.advisor_episode import NARROWEST, ActionValue, Basis, Key, Moment, Observation, Run
 from cvx.learn.advisor_task import Task
 from cvx.statistics import Beta
 from cvx.types import Vector
@@ -288,7 +288,7 @@ class View:
 
     def _by_vector(
         self, vector: Vector, actions: Sequence[Hashable]
-    ) -> dict[Hashable, tuple[Option, float]]:
+    ) -> dict[Hashable, tuple[ActionValue, float]]:
         task = self.task
         numbers = [task.actions.of.get(action) for action in actions]
         own: dict[Hashable, list[tuple[Vector, float, Vector]]] = {}
@@ -303,13 +303,13 @@ class View:
                 told = task.vectors.joined(told, vector, own[action])
             ends = told.value - _Z * told.spread, told.value + _Z * told.spread
             basis: Basis = "near" if told.trials else "task"
-            option = Option(action, told.value, *ends, told.trials, basis, told.episodes)
+            option = ActionValue(action, told.value, *ends, told.trials, basis, told.episodes)
             out[action] = option, told.hope
         return out
 
     def options(
         self, observation: Observation, actions: Sequence[Hashable]
-    ) -> dict[Hashable, tuple[Option, float]]:
+    ) -> dict[Hashable, tuple[ActionValue, float]]:
         """Return an option for each action, with what it is worth when exploring."""
         task = self.task
         if task.continuous and observation.vector is not None:
@@ -348,6 +348,6 @@ class View:
                 low, high = task.range()
                 value = (low + high) / 2.0
             episodes = () if pair < 0 else tuple(task.latest[pair])
-            option = Option(action, value, low, high, round(n), basis, episodes)
+            option = ActionValue(action, value, low, high, round(n), basis, episodes)
             out[action] = option, menu.bold[i]
         return out

@@ -29,7 +29,7 @@ _MOST_CANDIDATES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class RankedHits:
     """What a loop has to say about a cue: hits, and kinds of action.
 
     Parameters
@@ -106,7 +106,7 @@ class Ranker:
         asker: str,
         distinct: Distinct | None,
         run: OpenEpisode | None,
-    ) -> Ranking:
+    ) -> RankedHits:
         """Search, score and rank.
 
         Parameters
@@ -139,7 +139,7 @@ class Ranker:
             n, found = self._search(cue.vector, wanted, where)
             hits = self._ranked(asker, found, context, k, distinct)
             if len(hits) >= k or n < wanted or wanted >= _MOST_CANDIDATES:
-                return Ranking(hits, scores, region)
+                return RankedHits(hits, scores, region)
             wanted *= 4
 
     def _search(self, vector: Vector, n: int, where: Filter) -> tuple[int, list[Hit]]:

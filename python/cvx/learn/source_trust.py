@@ -19,7 +19,7 @@ _LEAST_FOUND = 2
 _BEYOND = 2.0
 """A report of more than so many times what anybody else was paid is unlikely before it is tried."""
 
-Place: TypeAlias = tuple[str, str, Hashable, Hashable]
+StateAction: TypeAlias = tuple[str, str, Hashable, Hashable]
 """A task, a goal, what is seen, and what is done there."""
 
 
@@ -69,8 +69,8 @@ class SourceTrust:
     """
 
     def __init__(self) -> None:
-        self._reports: dict[Place, dict[str, list[float]]] = {}
-        self._compared: set[tuple[str, Place]] = set()
+        self._reports: dict[StateAction, dict[str, list[float]]] = {}
+        self._compared: set[tuple[str, StateAction]] = set()
         self._paid: dict[str, tuple[float, float]] = {}
         self._episodes = Counter[str]()
         self.standings: defaultdict[str, Standing] = defaultdict(Standing)
@@ -93,7 +93,7 @@ class SourceTrust:
         if places and not run.truncated and not self.doubted(run.source):
             paid = run.steps[-1].reward if run.outcome is None else run.outcome
             self._compare(run.source, places[-1], paid)
-        worth, reported = run.outcome or 0.0, dict[Place, float]()
+        worth, reported = run.outcome or 0.0, dict[StateAction, float]()
         for place, step in zip(reversed(places), reversed(run.steps), strict=True):
             worth += step.reward if run.outcome is None else 0.0
             reported[place] = max(worth, reported.get(place, worth))
@@ -107,7 +107,7 @@ class SourceTrust:
             run.share, run.left_out = 1.0 / (1 + copies), run.source in self.out
         return self.out ^ before
 
-    def _compare(self, source: str, place: Place, paid: float) -> None:
+    def _compare(self, source: str, place: StateAction, paid: float) -> None:
         low, high = self._paid.get(place[0], (paid, paid))
         self._paid[place[0]] = low, high = min(low, paid), max(high, paid)
         for other, reports in self._reports.get(place, {}).items():
@@ -138,7 +138,7 @@ def _share(most: float, paid: float) -> float:
     return min(1.0, max(0.0, 1.0 - (most - paid) / scale)) if scale else 1.0
 
 
-def _place(run: Run, observation: Observation, action: Hashable) -> Place:
+def _place(run: Run, observation: Observation, action: Hashable) -> StateAction:
     seen: Hashable = " ".join((observation.text or "").casefold().split())
     if observation.text is None and observation.vector is not None:
         seen = observation.vector.round(4).tobytes()

@@ -1,4 +1,4 @@
-"""What untried actions are expected to be worth: a Gaussian process over states and actions."""
+"""A Gaussian process over states and actions: what untried actions are expected to be worth."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Sample:
     noise: Floats
 
 
-class Process:
+class GaussianProcess:
     """A Gaussian process over (state, action) whose weights follow the evidence.
 
     The covariance of two pairs adds up what they share: being in this task at all, the action,
