@@ -21,6 +21,7 @@ import safetensors.numpy
 
 from cvx.embed import Embedder, LocalEmbedder
 from cvx.embed.check import check
+from cvx.embed.registry import embedder_from, spec_of
 from cvx.errors import (
     InvalidInputError,
     MissingExtraError,
@@ -72,6 +73,18 @@ def test_the_id_carries_the_hash_of_the_files_not_their_place(tmp_path: Path) ->
     assert here.digest[:32] in here.info()["id"]
     assert check(here, expected_dim=HIDDEN).provider == "local"
     assert (here.info()["model"], here.info()["max_tokens"]) == ("toy", PLACES)
+
+
+def test_the_path_of_a_folder_names_the_model_and_is_remembered_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(tmp_path / "toy")
+    monkeypatch.chdir(tmp_path)
+    named = [embedder_from(spec).info() for spec in ("toy", "local:toy", str(tmp_path / "toy"))]
+    assert named[0] == named[1] == named[2]
+    assert spec_of("toy") == spec_of("local:toy") == f"local:{tmp_path / 'toy'}"
+    (tmp_path / "lexical").mkdir()
+    assert spec_of("lexical") == "lexical"
 
 
 def test_files_are_held_to_the_hash_that_was_given(tmp_path: Path) -> None:

@@ -294,8 +294,8 @@ def opened(
     SettingsMismatchError
         The store is of another embedder, or of one that must be named.
     """
+    from cvx.embed.registry import spec_of
     from cvx.memory import Memory
-    from cvx.memory.settings import remembered
     from cvx.store.database import describe
 
     folder = folder_of(store)
@@ -312,7 +312,7 @@ def opened(
         folder, embedder=embedder, metric=metric, create=create, read_only=read_only
     ) as memory:
         if not read_only:
-            memory._shared.remember_spec(None if spec is None else remembered(spec))
+            memory._shared.remember_spec(None if spec is None else spec_of(spec))
         if known is None:
             semantic = embedder.info()["semantic"]
             note(

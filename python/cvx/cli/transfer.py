@@ -205,9 +205,8 @@ def reembed(
     from the next moment on.
     """
     from cvx.embed.check import check
-    from cvx.embed.registry import embedder_from
+    from cvx.embed.registry import embedder_from, spec_of
     from cvx.memory.reembed import reembed as move
-    from cvx.memory.settings import remembered
     from cvx.store.database import describe
 
     folder = folder_of(store)
@@ -216,7 +215,7 @@ def reembed(
     check(made)
     with progress("embedding") as tick:
         moved = move(
-            folder, made, spec=remembered(embedder), batch=batch, restart=restart, progress=tick
+            folder, made, spec=spec_of(embedder), batch=batch, restart=restart, progress=tick
         )
     told = {
         "from": before.embedder,

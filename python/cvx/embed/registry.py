@@ -103,9 +103,9 @@ def embedder_from(spec: str, *, dim: int | None = None) -> Embedder:
     Parameters
     ----------
     spec : str
-        ``lexical`` or ``lexical:256`` (spelling only, needs nothing), ``local:DIR`` (a model
-        folder), ``ollama:MODEL``, ``openai:MODEL``; the last two with ``@URL`` where the server is
-        not at its usual address. Models that are known by name get their prefixes.
+        ``lexical`` or ``lexical:256`` (spelling only, needs nothing), ``local:DIR`` or the path of
+        a model's folder, ``ollama:MODEL``, ``openai:MODEL``; the last two with ``@URL`` where the
+        server is not at its usual address. Models that are known by name get their prefixes.
     dim : int, optional
         What the dimension is, where it is known: a server is then not asked for it.
 
@@ -121,7 +121,19 @@ def embedder_from(spec: str, *, dim: int | None = None) -> Embedder:
     >>> embedder_from("lexical:64").info()["dim"]
     64
     """
-    return _made(spec, dim, named_by_user=True)
+    return _made(spec_of(spec), dim, named_by_user=True)
+
+
+def spec_of(said: str) -> str:
+    """Return the line that a store remembers, which is used from other folders too.
+
+    The path of a model's folder, with or without ``local:``, becomes absolute.
+    """
+    # Path.is_dir() raises where the name is longer than any file may have.
+    given = os.path.isdir(said) and not _LEXICAL.fullmatch(said)  # noqa: PTH112
+    if not given and not said.startswith("local:"):
+        return said
+    return f"local:{Path(said.removeprefix('local:')).absolute()}"
 
 
 def remembered_embedder(spec: str, *, dim: int | None = None) -> Embedder:

@@ -13,7 +13,7 @@ from typing import Any
 
 from cvx.arguments import wrong
 from cvx.embed import Embedder, LexicalEmbedder
-from cvx.embed.registry import Absent, embedder_from, embedder_of, remembered_embedder
+from cvx.embed.registry import Absent, embedder_from, embedder_of, remembered_embedder, spec_of
 from cvx.errors import (
     EmbedderError,
     InvalidInputError,
@@ -239,7 +239,7 @@ def settings_of(
         return Settings(OwnVectors(dim), metric or "l2")
     metric = metric or "cosine"
     if isinstance(embedder, str):
-        spec = remembered(f"local:{embedder}" if Path(embedder).is_dir() else embedder)
+        spec = spec_of(embedder)
         return Settings(embedder_from(spec, dim=None if there is None else there.dim), metric, spec)
     if embedder is not None:
         return Settings(embedder, metric)
@@ -247,13 +247,6 @@ def settings_of(
         _warn_of_spelling()
         return Settings(LexicalEmbedder(), metric)
     return Settings(embedder_of_store(there), metric)
-
-
-def remembered(spec: str) -> str:
-    """Return how to make an embedder as a store keeps it, which is used from other folders too."""
-    if not spec.startswith("local:"):
-        return spec
-    return f"local:{Path(spec.removeprefix('local:')).absolute()}"
 
 
 def embedder_of_store(known: Description) -> Embedder:
