@@ -72,8 +72,13 @@ def test_every_block_is_of_a_kind_that_is_tried(path: Path) -> None:
     kinds = {language for language, _ in _BLOCK.findall(path.read_text())}
     directives = {"{toctree}", "{eval-rst}"} if (ROOT / "docs") in path.parents else set()
     # Rust blocks are doctests of the crate; blocks of no language are drawings, files or sessions.
-    assert kinds <= {"", "python", "json", "sh", "toml", "rust", *directives}
+    # A cluster takes several machines: its lines are compiled, and tests/cluster runs their like.
+    several = {"py"} if path.name == "cluster.md" else set()
+    assert kinds <= {"", "python", "json", "sh", "toml", "rust", *directives, *several}
+    for text in blocks(path, "py"):
+        compile(text, name_of(path), "exec")
     assert not [one for one in blocks(path, "python") if ">>> " not in one]
+    assert not [one for one in blocks(path, "") if re.search("^(import|from) |^>>> ", one, re.M)]
     for text in blocks(path, "json"):
         try:
             json.loads(text)
@@ -85,7 +90,9 @@ def test_every_block_is_of_a_kind_that_is_tried(path: Path) -> None:
 def shell_lines(path: Path) -> Iterator[tuple[str, str]]:
     """The commands of a page's sessions, each with what it is said to print."""
     for text in blocks(path, ""):
-        if text.startswith("$ "):
+        if re.match("(cvx|make|python -m|pip) ", text):
+            yield from ((line.partition("#")[0], "") for line in text.splitlines())
+        elif text.startswith("$ "):
             for told in ("\n" + text).split("\n$ ")[1:]:
                 line, _, output = told.partition("\n")
                 while line.endswith("\\"):
@@ -108,6 +115,8 @@ COMMANDS = {name.removeprefix("cvx "): one for name, one in commands(get_command
 def test_every_command_of_a_page_is_one(path: Path) -> None:
     for line, _ in shell_lines(path):
         words = shlex.split(line.partition(" # ")[0])
+        if not words:
+            continue
         if words[0] == "make":
             assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
         elif words[:2] == ["python", "-m"] and words[2].split(".")[0] in ("benches", "experiments"):
@@ -127,7 +136,8 @@ def test_every_command_of_a_page_is_one(path: Path) -> None:
 SESSIONS = sorted(
     one
     for one in LIVING
-    if one.name not in ("cli.md", "commands.md") and any(line for line, _ in shell_lines(one))
+    if one.name not in ("cli.md", "commands.md")
+    and re.search(r"^(\$ |```sh$)", one.read_text(), re.M)
 )
 _CHANGES = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\d*\.\d+|\d+%")
 """What differs from run to run, or when recall and causes weigh differently."""
