@@ -174,7 +174,7 @@ def test_episodes_teach_their_namespace_alone(cluster: ClusterMemory) -> None:
 
 @pytest.mark.requirement("B22")
 def test_nothing_acknowledged_is_lost_when_nodes_die(nodes: LocalCluster, tmp_path: Path) -> None:
-    with opened(tmp_path, deadline_s=2.0, cpus=1.0) as memory:
+    with opened(tmp_path, deadline_s=2.0, cpus=0.6) as memory:
         told = kill_again_and_again(memory, nodes, kills=50 if NIGHTLY else 5)
     assert told.lost == []
     assert told.twice == []

@@ -116,19 +116,21 @@ class Asker:
             for host in told[1]:
                 self._shut[host] = time.monotonic() + _COOL_S
 
-    def one(self, question: Question) -> Any:
-        """Return the answer of a shard, or `Missing`; raise what its memory raised."""
+    def one(self, question: Question, end: float | None = None) -> Any:
+        """Return the answer of a shard, or `Missing`; raise what its memory raised.
+
+        A read ends at ``end`` of the monotonic clock, by default when its deadline is over.
+        """
         if reads(question.verb):
-            return self._read(question)
+            return self._read(question, end or time.monotonic() + self.deadline_s)
         return self._write(question)
 
     def all(self, questions: Sequence[Question]) -> list[Any]:
         """Return the answers of several shards, all within one deadline."""
         if len(questions) == 1:
             return [self.one(questions[0])]
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(_AT_ONCE)
-        return list(self._pool.map(self.one, questions))
+        end = time.monotonic() + self.deadline_s
+        return list(self._threads().map(lambda one: self.one(one, end), questions))
 
     def many(self, questions: Sequence[Question]) -> list[Any]:
         """Return the answers to many questions in their order, in one call a host."""
@@ -142,24 +144,33 @@ class Asker:
             with suppress(ValueError):
                 asked = [questions[place].packed for place in places]
                 sent[self._handle(host).many.remote(asked)] = places
-        patience = max(
-            (self.deadline_s if reads(one.verb) else self.patience_s) for one in questions
-        )
+        writes = any(not reads(one.verb) for one in questions)
+        patience = self.patience_s if writes else self.deadline_s / 2
+        end = time.monotonic() + self.deadline_s
         done, _ = ray.wait(list(sent), num_returns=len(sent), timeout=patience)
         for one in done:
             with suppress(ray.exceptions.RayError):
                 for place, answer in zip(sent[one], ray.get(one), strict=True):
                     answers[place] = answer
-        # What moved, or was not answered, is asked again one by one; a write by the same request.
-        return [self._settled(questions[place], answer) for place, answer in enumerate(answers)]
+        for host in {host for host, places in by_host.items() if answers[places[0]] is None}:
+            self._miss(host)
 
-    def _settled(self, question: Question, answer: Any) -> Any:
-        if answer is not None and answer[0] == "error":
-            return answer[1]
-        if answer is not None and answer[0] == "ok":
+        def settled(place: int) -> Any:
+            return self._settled(questions[place], answers[place], end)
+
+        # What moved, or was not answered, is asked again by itself; a write by the same request.
+        return list(self._threads().map(settled, range(len(questions))))
+
+    def _threads(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(_AT_ONCE)
+        return self._pool
+
+    def _settled(self, question: Question, answer: Any, end: float) -> Any:
+        if answer is not None and answer[0] in ("ok", "error"):
             return answer[1]
         try:
-            return self.one(question)
+            return self.one(question, end)
         except Exception as error:  # one of many: the others are answered
             return error
 
@@ -173,9 +184,8 @@ class Asker:
         self.misses += 1
         self._shut[host] = time.monotonic() + _COOL_S
 
-    def _read(self, question: Question) -> Any:
+    def _read(self, question: Question, end: float) -> Any:
         """Ask the primary; where it does not answer soon, or not at all, the copies too."""
-        end = time.monotonic() + self.deadline_s
         soon = self.deadline_s / 3
         while (left := end - time.monotonic()) > 0:
             hosts = self.layout.places[question.shard].hosts()

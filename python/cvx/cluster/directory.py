@@ -12,6 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import ray
+from ray.experimental.internal_kv import (
+    _internal_kv_del,
+    _internal_kv_get,
+    _internal_kv_put,
+)
 
 from cvx.cluster.host import Host
 from cvx.cluster.moving import Public
@@ -20,7 +25,9 @@ from cvx.cluster.placement import Layout, Place
 from cvx.errors import InvalidInputError, StoreNotFoundError
 
 _PERIOD_S, _PING_S = 0.2, 0.5
-_MERGE_PERIOD_S, _MERGE_S, _MOVE_S = 1.0, 30.0, 600.0
+_MERGE_PERIOD_S, _MERGE_S, _MOVE_S, _CLOSE_S = 1.0, 10.0, 600.0, 2.0
+_PACE_S = 0.003
+"""So long a round takes for each that is asked: with a thousand of them, three seconds."""
 _MISSES = 6
 """So many pings without an answer, and a host is taken for dead; an error says so at once."""
 
@@ -75,7 +82,9 @@ class Directory:
         self._file = Path(plan.path) / "cluster.json"
         self._file.parent.mkdir(parents=True, exist_ok=True)
         self._duty = Duty(plan.copies, plan.degraded)
-        known = read_layout(self._file)
+        # What Ray's own store says outlives the node of this actor, and the file outlives Ray.
+        kept = _internal_kv_get(plan.space.encode())
+        known = layout_of(kept.decode()) if kept else read_layout(self._file)
         self._layout = known or Layout(0, plan.shards)
         self._lock = threading.RLock()
         names = [f"host-{n}" for n in range(plan.hosts)]
@@ -301,7 +310,7 @@ class Directory:
 
     def _care(self) -> None:
         asked: dict[str, Any] = {}
-        while not self._ended.wait(_MERGE_PERIOD_S):
+        while not self._ended.wait(max(_MERGE_PERIOD_S, _PACE_S * len(self._layout.places))):
             with suppress(Exception):  # of Ray: the next time
                 for name in list(self._alive):
                     if name not in asked or ray.wait([asked[name]], timeout=0)[0]:
@@ -313,19 +322,22 @@ class Directory:
         """Close every store, and end."""
         self._ended.set()
         for thread in self._threads:
-            thread.join()
+            # One may wait for a host that does not answer.
+            thread.join(_CLOSE_S)
         done = [host.close.remote() for name, host in self._hosts.items() if name in self._alive]
         ray.wait(done, num_returns=len(done), timeout=30) if done else None
         for host in self._hosts.values():
             ray.kill(host)
+        _internal_kv_del(self._plan.space.encode())
 
     # What it does by itself.
 
     def _watch(self) -> None:
-        while not self._ended.wait(_PERIOD_S):
+        while not self._ended.wait(max(_PERIOD_S, _PACE_S * len(self._hosts))):
             with suppress(Exception):  # of Ray: looked at again in a moment
                 self._look()
                 self._mend()
+                self._take_back()
 
     def _look(self) -> None:
         """See which hosts answer."""
@@ -358,6 +370,19 @@ class Directory:
                 self._prune(shard, place)
             elif len(place.copies) + 1 < self._duty.wanted and shard not in self._joining:
                 self._heal(shard, place)
+
+    def _take_back(self) -> None:
+        """Let shards have again what was to leave them, where the move broke off."""
+        if not self._moving.acquire(blocking=False):
+            return
+        try:
+            for shard, place in self._layout.places.items():
+                part = self._part(place.primary, shard)
+                for namespace in part[2] if part is not None else ():
+                    if self._layout.shards_of(namespace) == (shard,):
+                        self._hosts[place.primary].take_back.remote(shard, namespace)
+        finally:
+            self._moving.release()
 
     def _part(self, host: str, shard: int) -> tuple[bool, int, tuple[str, ...]] | None:
         parts = self._alive[host]["parts"] if host in self._alive else {}
@@ -446,6 +471,7 @@ class Directory:
     def _keep(self, layout: Layout) -> None:
         """Write down a layout, then go by it."""
         told = json.dumps({**asdict(layout), "places": _by_number(layout.places)}, indent=1)
+        _internal_kv_put(self._plan.space.encode(), told.encode())
         half = self._file.with_suffix(".half")
         half.write_text(told)
         half.replace(self._file)
@@ -454,9 +480,12 @@ class Directory:
 
 def read_layout(file: Path) -> Layout | None:
     """Return what a directory wrote down last; None where there was none."""
-    if not file.exists():
-        return None
-    told = json.loads(file.read_text())
+    return layout_of(file.read_text()) if file.exists() else None
+
+
+def layout_of(text: str) -> Layout:
+    """Return the layout that a directory wrote down."""
+    told = json.loads(text)
     places = {
         int(shard): Place(one["primary"], tuple(one["copies"]), one["epoch"])
         for shard, one in told["places"].items()

@@ -80,7 +80,7 @@ class Host:
         """Return who it is and what it has."""
         with self._lock:
             parts = {
-                shard: (part.is_primary, part.epoch, tuple(part.copies))
+                shard: (part.is_primary, part.epoch, tuple(part.gone))
                 for shard, part in self._parts.items()
             }
         leads = sum(primary for primary, *_ in parts.values())

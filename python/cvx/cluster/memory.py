@@ -14,7 +14,13 @@ from cvx.arguments import a_text, an_event, checked, wrong
 from cvx.cluster.asking import Asker, ElsewhereError, Missing, Question
 from cvx.cluster.episode import ClusterEpisode
 from cvx.cluster.placement import FIRST_ID
-from cvx.errors import EmbedderError, MissingShardsError, NamespaceError, UnknownError
+from cvx.errors import (
+    EmbedderError,
+    MissingShardsError,
+    NamespaceError,
+    StoreError,
+    UnknownError,
+)
 from cvx.memory.aio import VERBS, Aio
 from cvx.memory.writes import rows_of
 from cvx.recall.context import Context
@@ -310,7 +316,29 @@ class ClusterMemory:
 
     def _settle(self) -> None:
         """See to it that no other shard and no snapshot has what was erased."""
-        ray.get(self._directory.settle.remote(), timeout=self._asker.patience_s)
+        self._direct("settle")
+
+    def _direct(self, verb: str, *args: Any, seconds: float | None = None) -> Any:
+        """Ask the directory, also while Ray starts it anew on another node.
+
+        Raises
+        ------
+        StoreError
+            It does not answer.
+        """
+        patience = self._asker.patience_s
+        end = time.monotonic() + patience
+        while True:
+            try:
+                asked = getattr(self._directory, verb).remote(*args)
+                return ray.get(asked, timeout=seconds or patience)
+            except (ray.exceptions.ActorUnavailableError, ray.exceptions.GetTimeoutError) as error:
+                if time.monotonic() > end or isinstance(error, ray.exceptions.GetTimeoutError):
+                    raise StoreError(
+                        f"the directory did not answer to {verb} ({type(error).__name__}): reads "
+                        "and writes go on; ask again"
+                    ) from error
+                time.sleep(0.1)
 
     def feedback(self, shown: Any, **options: Any) -> None:
         """Say what became of a context or a recall; as ``Memory.feedback``."""
@@ -493,9 +521,7 @@ class ClusterMemory:
             answer it.
         """
         self._need_root("stats")
-        told: dict[str, Any] = ray.get(
-            self._directory.health.remote(), timeout=self._asker.patience_s
-        )
+        told: dict[str, Any] = self._direct("health")
         self._asker.look_again(at_once=True)
         shards = sorted(self._asker.layout.places)
         asked = [
@@ -531,8 +557,16 @@ class ClusterMemory:
             The number of its shard.
         """
         self._need_root("move")
-        moved = self._directory.move.remote(check_namespace(namespace), host)
-        shard = int(ray.get(moved, timeout=patience_s))
+        before = self._asker.layout.moved.get(check_namespace(namespace))
+        try:
+            shard = int(ray.get(self._directory.move.remote(namespace, host), timeout=patience_s))
+        except ray.exceptions.ActorUnavailableError as error:
+            # The directory died at it; what it had kept by then is so.
+            self._asker.look_again(self._asker.patience_s, at_once=True)
+            after = self._asker.layout.moved.get(namespace)
+            if after is None or after == before:
+                raise StoreError(f"the move of {namespace!r} broke off: ask again") from error
+            shard = after
         self._asker.look_again(at_once=True)
         return shard
 
@@ -545,17 +579,17 @@ class ClusterMemory:
         self._need_root("spread")
         if self.events(namespace=namespace, limit=1):
             raise wrong("namespace", namespace, "one that holds nothing yet: what is there stays")
-        ray.get(self._directory.spread.remote(namespace, list(shards)))
+        self._direct("spread", namespace, list(shards))
         self._asker.look_again(at_once=True)
 
     def merge(self) -> None:
         """Let every shard know now what others may see; by itself it does so every second."""
-        ray.get(self._directory.merge.remote(), timeout=self._asker.patience_s)
+        self._direct("merge")
 
     def snapshot(self) -> dict[int, str]:
         """Write a snapshot of every shard to the bucket; returns their names."""
         self._need_root("snapshot")
-        named: dict[int, str] = ray.get(self._directory.snapshot.remote(), timeout=600)
+        named: dict[int, str] = self._direct("snapshot", seconds=600.0)
         return named
 
     def close(self) -> None:

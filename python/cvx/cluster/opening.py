@@ -17,7 +17,7 @@ from cvx.cluster.asking import Asker
 from cvx.cluster.directory import Directory, Plan, read_layout, wait_until_led
 from cvx.cluster.memory import ClusterMemory
 from cvx.cluster.placement import MOST_SHARDS
-from cvx.embed.registry import embedder_from
+from cvx.embed.registry import embedder_from, embedder_of
 from cvx.errors import SettingsMismatchError, StoreError
 
 if TYPE_CHECKING:
@@ -103,8 +103,11 @@ def open(  # noqa: A001
     if not ray.is_initialized():
         ray.init(log_to_driver=False, include_dashboard=False, logging_level=logging.WARNING)
     nodes = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
+    here = embedder_from(embedder) if isinstance(embedder, str) else embedder
+    # Without what it has kept in RAM since it was made, where it can be made of its name.
+    plain = None if here is None else embedder_of(str(here.info()["id"]))
     settings = {
-        "embedder": embedder,
+        "embedder": plain if type(plain) is type(embedder) else embedder,
         "dim": dim,
         "metric": metric,
         "clock": clock,
@@ -124,7 +127,6 @@ def open(  # noqa: A001
         cpus,
     )
     directory, own = _directory(plan, start_s)
-    here = embedder_from(embedder) if isinstance(embedder, str) else embedder
     asker = Asker(directory, plan.space, deadline_s, patience_s)
     return ClusterMemory(asker, directory, here, owner=own)
 

@@ -190,7 +190,8 @@ class Part:
         if reads(verb):
             self._check_here(verb, bound, args, options)
             found = self._outward(self._do(verb, bound, args, options))
-            if self.is_primary:
+            # What reading noted is written down now and then.
+            if self._capture is not None and self._capture.any:
                 self.ship(send)
             return found
         with self._writing:

@@ -12,6 +12,7 @@ from typing import Any
 
 from cvx.store import Record, fulltext, rows
 from cvx.store.database import connect, tail_of, take_back
+from cvx.store.transactions import Follower
 
 Row = tuple[Any, ...]
 _TABLES = {**rows.KEYS, "meta": ("key",)}
@@ -65,7 +66,7 @@ def _whole(value: Any) -> Any:
     return base64.b64decode(value["bytes"]) if isinstance(value, dict) else value
 
 
-class Capture:
+class Capture(Follower):
     """Notes which rows of a record change, in temporary triggers of the connection that writes.
 
     They are part of each transaction: what is taken back is not noted, and nothing of them is in
@@ -75,10 +76,17 @@ class Capture:
     ----------
     record : Record
         The record of a shard.
+
+    Attributes
+    ----------
+    any : bool
+        Whether there may be something to take.
     """
 
     def __init__(self, record: Record) -> None:
         self._record = record
+        self.any = True
+        record.follow(self)
         with record.database.locked():
             db = record.database.connection()
             db.execute("CREATE TEMP TABLE IF NOT EXISTS touched (tab TEXT, key TEXT)")
@@ -91,9 +99,14 @@ class Capture:
                         f" INSERT INTO touched VALUES ('{table}', json_array({key})); END"
                     )
 
+    def ended(self) -> None:
+        """Note that a transaction has ended."""
+        self.any = True
+
     def take(self) -> Change:
         """Return what was committed since the last time."""
         change = Change()
+        self.any = False
         with self._record.database.locked(), self._record.database.typed_errors():
             db = self._record.database.connection()
             if db.execute("SELECT 1 FROM temp.touched LIMIT 1").fetchone() is None:
