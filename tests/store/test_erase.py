@@ -344,7 +344,7 @@ def with_everything(folder: Path) -> list[bytes]:
         assert secret in [hit.event.event_id for hit in block.hits if hit.event]
         memory.feedback(block, followed=[secret], action="nannte das Pässwörd", outcome=1.0)
         memory.context("der Zanzibär-Tresör?", where=Filter(ids=[secret]))
-        memory.context("an ordinary text 0 mit dem Quastenflosser?", where=Filter(ids=[1]))
+        memory.context("an ordinary text 0 Quastenflosser?", where=Filter(ids=[1]))
         other = memory.context("an ordinary text 0 im Tresor?", where=Filter(ids=[1]))
         memory.feedback(other, action="nannte Zanzibar", outcome=0.0)
         with memory.record.transaction() as write:

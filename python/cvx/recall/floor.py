@@ -249,8 +249,13 @@ class Answerable:
         z += self.leniency * (0.0 if size is None else 1.0 - fullness(size))
         return 0.5 * (1.0 + math.tanh(z / 2.0))
 
-    def __call__(self, view: View, candidates: Candidates) -> float:
-        """Return the probability for a table that holds the signals' columns."""
+    def __call__(self, view: View, candidates: Candidates) -> float | None:
+        """Return the probability for a table that holds the signals' columns.
+
+        None where the cue brings a vector, and this looks at words alone.
+        """
+        if view.cue.vector is not None and "dense" not in self.features:
+            return None
         return self.probability(candidates.columns, view.size)
 
     def to_dict(self) -> dict[str, Any]:
