@@ -104,10 +104,14 @@ def test_texts_are_told_where_asked_for_and_no_longer_than_a_bound() -> None:
     memory = Memory(embedder=LexicalEmbedder(64))
     memory.add(text=SECRET)
     memory.recall("pot " * 1000)
+    with pytest.raises(TypeError, match="colour"):
+        memory.add("a mug", colour="red")  # type: ignore[call-arg]
     tracing.stop()
     memory.recall("unseen")
     by_name = {span.name: dict(span.attributes or {}) for span in exporter.get_finished_spans()}
-    assert by_name["cvx.add"]["cvx.text"] == SECRET
+    texts = [dict(span.attributes or {}).get("cvx.text") for span in exporter.get_finished_spans()]
+    assert SECRET in texts
+    assert by_name["cvx.add"]["error.type"] == "TypeError"
     assert by_name["cvx.recall"]["cvx.text"] == ("pot " * 1000)[:1000]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
@@ -93,11 +93,11 @@ def watched(verb: str, given: str) -> Callable[[Callable[P, R]], Callable[P, R]]
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
         def call(*args: P.args, **options: P.kwargs) -> R:
-            logger = _logger()
-            if logger is None and _tracing is None:
+            logger, tracing = _logger(), _tracing
+            if logger is None and tracing is None:
                 return function(*args, **options)
             began, failed = time.perf_counter(), ""
-            with _span(verb) as attributes:
+            with _span(verb, tracing) as attributes:
                 try:
                     answer = function(*args, **options)
                 except BaseException as error:
@@ -107,9 +107,11 @@ def watched(verb: str, given: str) -> Callable[[Callable[P, R]], Callable[P, R]]
                     attributes.update(_told(answer))
                     return answer
                 finally:
-                    if _tracing is not None and _tracing.texts:
-                        bound = signature(function).bind_partial(*args, **options).arguments
-                        attributes["cvx.text"] = str(bound.get(given, ""))[:_LONGEST]
+                    if tracing is not None and tracing.texts:
+                        # Arguments that do not fit have raised already.
+                        with suppress(TypeError):
+                            bound = signature(function).bind_partial(*args, **options).arguments
+                            attributes["cvx.text"] = str(bound.get(given, ""))[:_LONGEST]
                     if logger is not None:
                         took = 1000 * (time.perf_counter() - began)
                         came = failed or attributes.get("cvx.count", "done")
@@ -130,16 +132,16 @@ def _logger() -> Logger | None:
 
 
 @contextmanager
-def _span(verb: str) -> Iterator[dict[str, Any]]:
+def _span(verb: str, tracing: _Tracing | None) -> Iterator[dict[str, Any]]:
     """Make a span of a block, and give it what the block puts into a dict."""
     attributes: dict[str, Any] = {}
-    if _tracing is None:
+    if tracing is None:
         yield attributes
         return
     from opentelemetry.trace import StatusCode
 
     # The message of an error may quote what was given.
-    with _tracing.tracer.start_as_current_span(
+    with tracing.tracer.start_as_current_span(
         f"cvx.{verb}", record_exception=False, set_status_on_exception=False
     ) as span:
         try:
