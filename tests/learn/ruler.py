@@ -13,7 +13,10 @@ LENGTH = 100
 
 
 class _Ruler:
-    """Regions of level 1 are units, those of level 2 tens; a region's id is its lower end."""
+    """Regions of level 1 are units, those of level 2 tens; a region's id is its lower end.
+
+    Nodes are numbered from 100 on: below that are the hubs, each at the lower end of its region.
+    """
 
     region_levels: tuple[int, ...] = (1, 2)
     region_epoch = 1
@@ -27,7 +30,7 @@ class _Ruler:
         """Add a timeline, and return its entity."""
         entity = 1 + max((step.entity_id for _, step in self.nodes), default=-1)
         for x, action in zip(where, actions, strict=True):
-            n = len(self.nodes)
+            n = LENGTH + len(self.nodes)
             self.nodes.append((x, Step(n, entity, n, action, reward)))
         return entity
 
@@ -43,7 +46,7 @@ class _Ruler:
 
     def region_assignments(self, level: int) -> tuple[IntArray, IntArray]:
         regions = [self._region(x, level) for x, _ in self.nodes]
-        return np.arange(len(self.nodes)), np.array(regions, dtype=np.int64)
+        return LENGTH + np.arange(len(self.nodes)), np.array(regions, dtype=np.int64)
 
     def assign_region(self, vectors: Any, level: int) -> Any:
         rows = np.atleast_2d(vectors)
@@ -60,8 +63,8 @@ class _Ruler:
         return [step for _, step in self.nodes if step.entity_id == entity_id]
 
     def vector(self, node: int) -> Vector | None:
-        # A region's id is asked for like a node: its lower end lies in it.
-        return np.array([node], dtype=np.float32)
+        x = node if node < LENGTH else self.nodes[node - LENGTH][0]
+        return np.array([x], dtype=np.float32)
 
 
 Ruler: Any = _Ruler

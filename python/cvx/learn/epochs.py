@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Literal
 from cvx.arguments import among
 from cvx.errors import InvalidInputError, StaleRegionsError
 from cvx.learn.region_counts import Reading, RegionCounts
-from cvx.learn.trajectories import EpisodeLike, default_level, read_trajectory, vector_of
+from cvx.learn.trajectories import (
+    EpisodeLike,
+    Trajectory,
+    default_level,
+    read_trajectory,
+    vector_of,
+)
 
 if TYPE_CHECKING:
     from cvx.index import RawIndex
@@ -128,30 +134,25 @@ class Epochs:
     def relearn(self) -> None:
         """Learn all remembered episodes again on the present regions; deleted nodes drop out."""
         counts = self._blank()
-        if self.now.trajectories:
-            where = self._assignments(counts)
-            for trajectory in self.now.trajectories:
-                counts.add(trajectory.placed(where.get(node) for node in trajectory.nodes))
+        for trajectory in self.now.trajectories:
+            self._place(trajectory, counts)
         self.now, self._next = counts, None
 
-    def _assignments(self, counts: RegionCounts) -> dict[int, int]:
-        nodes, regions = self.index.region_assignments(counts.level)
-        return dict(zip(nodes.tolist(), regions.tolist(), strict=True))
+    def _place(self, trajectory: Trajectory, counts: RegionCounts) -> None:
+        vectors = [vector_of(self.index, node) for node in trajectory.nodes]
+        counts.add(trajectory.placed(counts.locate(trajectory.nodes, vectors)))
 
     def learn(self, episodes: Iterable[EpisodeLike]) -> None:
         """Add episodes to the counts, all in the regions in force."""
         if not self.fresh().current:
             self.relearn()
-        where = self._assignments(self.now)
         for episode in episodes:
-            self.now.add(
-                read_trajectory(
-                    self.index,
-                    episode,
-                    self.reading.classify,
-                    lambda nodes, _: [where.get(node) for node in nodes],
-                )
-            )
+            self._read(episode)
+
+    def _read(self, episode: EpisodeLike) -> None:
+        # Each step is compared with the hubs: what else is in the index costs nothing.
+        classify = self.reading.classify
+        self.now.add(read_trajectory(self.index, episode, classify, self.now.locate))
 
     def update(self, episode: EpisodeLike) -> None:
         """Add one episode, and place some of the remembered ones in the regions in force."""
@@ -159,7 +160,7 @@ class Epochs:
         hubs = len((self._next or counts).hubs)
         new = math.ceil(self.pace * len(getattr(episode, "steps", ())))
         self._relearn_some(max(new, min(_MOST_STEPS, _COMPARISONS // max(hubs, 1))))
-        self.now.add(read_trajectory(self.index, episode, self.reading.classify, self.now.locate))
+        self._read(episode)
 
     def _relearn_some(self, steps: int) -> None:
         """Place about so many steps more in the regions in force; turn to them when all are."""
@@ -172,8 +173,7 @@ class Epochs:
         coming, trajectories = self._next, self.now.trajectories
         while steps > 0 and len(coming.trajectories) < len(trajectories):
             trajectory = trajectories[len(coming.trajectories)]
-            vectors = [vector_of(self.index, node) for node in trajectory.nodes]
-            coming.add(trajectory.placed(coming.locate(trajectory.nodes, vectors)))
+            self._place(trajectory, coming)
             steps -= max(len(trajectory.nodes), 1)
         if len(coming.trajectories) == len(trajectories):
             self.now, self._next, self._retired = coming, None, self.now
