@@ -120,6 +120,7 @@ bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, games, t
 	$(PY) -m benches.recall_speed || missed=1
 	$(PY) -m benches.beside_writers || missed=1
 	$(PY) -m benches.mcp || missed=1
+	$(PY) -m benches.inspect_page || missed=1
 	$(PY) -m benches.soak || missed=1
 	$(PY) -m benches.causal || missed=1
 	$(PY) -m benches.characters || missed=1

@@ -81,6 +81,22 @@ def test_an_automatic_checker_finds_nothing_in_the_way_of_anybody(
     context.close()
 
 
+def test_a_cue_may_end_in_a_question_mark(reader: Reader) -> None:
+    for cue in ("why did it flood?", "100% & more? yes", "a+b#c"):
+        reader.at("#/recall")
+        reader.page.fill("#cue", cue)
+        reader.page.click("button.main")
+        reader.page.wait_for_function(
+            "cue => document.querySelector('#cue')?.value === cue && document.querySelector('pre')",
+            arg=cue,
+        )
+        reader.page.reload()
+        reader.page.wait_for_selector("main pre", state="attached")
+        assert reader.page.input_value("#cue") == cue
+    reader.at("#/recall?cue=why did it flood?", "#cue")
+    reader.page.wait_for_function("() => document.querySelector('#cue').value.endsWith('flood?')")
+
+
 def test_a_hostile_memory_stays_text_in_every_view(reader: Reader) -> None:
     for route in ("#/event?id=4", f"#/recall?cue={HOSTILE}", "#/causes?of=4", "#/map"):
         reader.at(route)

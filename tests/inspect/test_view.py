@@ -161,6 +161,18 @@ def test_learning_tells_curves_regions_and_weights(view: View) -> None:
     assert told["weights"]
 
 
+def test_curves_of_tasks_stand_where_their_episodes_were_among_all() -> None:
+    with Memory(embedder=LexicalEmbedder(32)) as memory:
+        for at, task in enumerate(("hats", "keys", "hats", "keys", "keys")):
+            with memory.episode(task, task=task) as episode:
+                episode.act("look", observation=f"a room {at}")
+                episode.end(float(task == "keys"))
+        curves = {one["name"]: one["points"] for one in View(memory).curves()}
+        assert [at for at, _ in curves["keys"]] == [2, 4, 5]
+        assert [at for at, _ in curves["hats"]] == [1, 3]
+        assert curves["all tasks"][-1] == [5, pytest.approx(0.6)]
+
+
 def test_every_event_lies_in_one_region_of_the_map(view: View) -> None:
     told = view.map()
     assert sum(one["events"] for one in told["regions"]) == 16

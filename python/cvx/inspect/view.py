@@ -560,8 +560,14 @@ class View:
         own = self._episodes().filter(
             (pl.col("kind") == "experience") & pl.col("reward").is_not_null()
         )
-        own = own.sort("episode_id").with_columns(
-            total=pl.col("metadata").str.json_path_match("$.return").cast(pl.Float64, strict=False)
+        own = (
+            own.sort("episode_id")
+            .with_row_index("number", offset=1)
+            .with_columns(
+                total=pl.col("metadata")
+                .str.json_path_match("$.return")
+                .cast(pl.Float64, strict=False)
+            )
         )
         tasks = [task for task, _ in commonest(own["task"])][:_CURVES]
         named = [("all tasks", own.filter(pl.col("total").is_null()))] if len(tasks) != 1 else []

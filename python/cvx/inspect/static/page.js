@@ -155,7 +155,7 @@ function keep(given) {
 }
 
 function route() {
-  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const [, path, query] = /^#?\/?([^?]*)\??(.*)$/s.exec(location.hash);
   return { view: path || "memories", asked: Object.fromEntries(new URLSearchParams(query || "")) };
 }
 
