@@ -87,7 +87,6 @@ check: $(NATIVE) ## formatters, linters, types, stubs, layers, doctests, licence
 
 # Strict: a warning, such as a link that leads nowhere, is an error.
 docs: $(NATIVE) ## the documentation as a site in site/
-	$(PY) tools/commands.py
 	$(PY) -m sphinx --quiet --fail-on-warning --keep-going --jobs 2 -c docs . site
 
 # Newer versions are tried by emptying the file first.
