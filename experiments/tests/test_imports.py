@@ -17,7 +17,7 @@ SOURCES = [
     path for path in sorted(ROOT.rglob("*.py")) if path.relative_to(ROOT).parts[0] != "tests"
 ]
 PUBLIC = {
-    "cvx", "cvx.causal", "cvx.characters", "cvx.embed", "cvx.errors", "cvx.escaping",
+    "cvx", "cvx.causal", "cvx.characters", "cvx.cluster", "cvx.embed", "cvx.errors", "cvx.escaping",
     "cvx.evaluation", "cvx.index",
     "cvx.integrations.gymnasium", "cvx.integrations.langchain", "cvx.integrations.langgraph",
     "cvx.learn.advisor",
