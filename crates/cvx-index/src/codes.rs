@@ -125,14 +125,21 @@ impl Codes {
                 .is_none_or(|&base| base == numbers.squares)
     }
 
-    /// Forgets the row of a node.
+    /// Forgets the row of a node, which then has no distance: it is not a number, within no bound.
     pub(crate) fn erase(&mut self, node: Slot) {
         let at = node.index();
         self.rows.to_mut()[at * self.chunks..][..self.chunks].fill(Chunk::ZERO);
-        self.scales.to_mut()[at] = 0.0;
+        self.scales.to_mut()[at] = f32::NAN;
         if self.metric == Metric::L2 {
             self.bases.to_mut()[at] = 0.0;
         }
+    }
+
+    /// Whether a row has no distance, as those have that were erased.
+    pub(crate) fn is_erased(&self, node: Slot) -> bool {
+        self.scales
+            .get(node.index())
+            .is_some_and(|scale| scale.is_nan())
     }
 
     /// Codes a vector as it is compared.

@@ -1,6 +1,7 @@
 //! What a node is, apart from its vector: one column a fact.
 
 pub(crate) mod column;
+mod grown;
 pub(crate) mod huge;
 pub(crate) mod ids;
 mod names;

@@ -202,8 +202,9 @@ fn an_index_that_was_mapped_is_changed_as_one_in_memory() {
     assert!(same.unwrap());
 }
 
+/// Requirement: V10
 #[test]
-fn what_brings_no_vector_copies_no_vectors_of_a_mapped_index() {
+fn a_change_copies_no_vectors_of_a_mapped_index() {
     let rows = Numbers(5).clustered(800, DIM, 9);
     let mut alone = TemporalIndex::new(params()).unwrap();
     alone.bulk_insert(&nodes(&rows), 1).unwrap();
@@ -219,6 +220,11 @@ fn what_brings_no_vector_copies_no_vectors_of_a_mapped_index() {
     shared.delete(&[bare]).unwrap();
     let of_vectors = 800 * DIM * size_of::<f32>();
     assert!(heap() < opened + of_vectors);
-    shared.delete(&[NodeId(5)]).unwrap();
-    assert!(heap() > opened + of_vectors);
+    // Only Linux has maps that begin in a file and go on in memory.
+    if cfg!(target_os = "linux") {
+        shared.delete(&[NodeId(5)]).unwrap();
+        shared.bulk_insert(&nodes(&rows[..9]), 1).unwrap();
+        shared.set_vector(NodeId(7), Some(&rows[8])).unwrap();
+        assert!(heap() < opened + of_vectors / 2);
+    }
 }

@@ -1,4 +1,4 @@
-//! A table of plain values, in memory or in a mapped file.
+//! A table of plain values, in memory, in a mapped file, or both.
 
 use std::fs::File;
 use std::io;
@@ -8,14 +8,22 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use memmap2::Mmap;
 
+use crate::columns::grown::Grown;
 use crate::columns::huge;
+
+/// Tables that are copied get room for this part of them more.
+pub(crate) const SPARE: usize = 8;
 
 #[cfg(target_endian = "big")]
 compile_error!("snapshots hold little-endian numbers and are mapped as they are");
 
 /// A whole file, mapped for reading.
 #[derive(Debug)]
-pub(crate) struct MappedFile(Mmap);
+pub(crate) struct MappedFile {
+    map: Mmap,
+    /// For maps of parts of it that are to be changed.
+    file: Option<File>,
+}
 
 impl MappedFile {
     /// Maps a file that is written once, renamed into place, and never written again.
@@ -30,16 +38,20 @@ impl MappedFile {
         // other numbers (every number used as an index is held against its table at use), and only
         // what they cut off faults.
         let map = unsafe { Mmap::map(file)? };
-        Ok(Arc::new(MappedFile(map)))
+        // Whoever has no second handle copies what they change.
+        let file = file.try_clone().ok();
+        Ok(Arc::new(MappedFile { map, file }))
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.0
+        &self.map
     }
 }
 
-/// Values of one type, owned or in a mapped file; a mapped table is copied before its first change.
-#[derive(Clone, Debug)]
+/// Values of one type, owned or in a mapped file. A mapped table that is changed stays in the file,
+/// but for the pages that change and what it grows by; where the system has no such maps, it is copied
+/// before its first change.
+#[derive(Debug)]
 pub(crate) enum Column<T> {
     Owned(Vec<T>),
     /// `bytes` lies within the file, is aligned for `T` and a multiple of its size.
@@ -47,6 +59,7 @@ pub(crate) enum Column<T> {
         file: Arc<MappedFile>,
         bytes: Range<usize>,
     },
+    Grown(Grown<T>),
 }
 
 impl<T: Pod> Column<T> {
@@ -74,47 +87,77 @@ impl<T: Pod> Column<T> {
     pub(crate) fn into_vec(self) -> Vec<T> {
         match self {
             Column::Owned(values) => values,
-            Column::Mapped { .. } => self.to_vec(),
+            others => others.copy(0),
         }
     }
 
     /// The values to be changed.
-    pub(crate) fn to_mut(&mut self) -> &mut Vec<T> {
+    pub(crate) fn to_mut(&mut self) -> &mut [T] {
         if let Column::Mapped { .. } = self {
-            *self = self.roomy(0);
+            self.own(0);
         }
         match self {
             Column::Owned(values) => values,
-            Column::Mapped { .. } => unreachable!("it was made an owned one above"),
+            Column::Grown(values) => values,
+            Column::Mapped { .. } => unreachable!("it was made its own above"),
         }
+    }
+
+    /// Makes the table one that can be changed, and has room for so many more values.
+    fn own(&mut self, more: usize) {
+        let grown = match self {
+            Column::Mapped { file, bytes } => {
+                let count = bytes.len() / size_of::<T>();
+                let handle = file.file.as_ref();
+                handle.and_then(|file| Grown::of(file, bytes.clone(), 2 * count + more))
+            }
+            _ => None,
+        };
+        *self = grown.map_or_else(|| self.roomy(more), Column::Grown);
     }
 
     /// Makes the table at least so long.
     pub(crate) fn grow(&mut self, len: usize, fill: T) {
         let more = len.saturating_sub(self.len());
-        if self.lacks(more) {
-            *self = self.roomy(more);
+        if more == 0 {
+            return;
         }
-        let values = self.to_mut();
-        if len > values.len() {
-            values.resize(len, fill);
+        if self.lacks(more) || matches!(self, Column::Mapped { .. }) {
+            self.own(more);
+        }
+        match self {
+            Column::Owned(values) => values.resize(len, fill),
+            Column::Grown(values) => values.grow(len, fill),
+            Column::Mapped { .. } => unreachable!("it was made its own above"),
         }
     }
 
-    /// Whether to add so many values would copy all of them first; in a file any change does.
+    /// Whether to add so many values would copy all of them first.
     pub(crate) fn lacks(&self, more: usize) -> bool {
         match self {
             Column::Owned(values) => values.capacity() - values.len() < more,
-            Column::Mapped { .. } => true,
+            Column::Grown(values) => values.room() - values.len() < more,
+            Column::Mapped { file, .. } => !Grown::<T>::POSSIBLE || file.file.is_none(),
+        }
+    }
+
+    /// Gives back what the table has in reserve.
+    pub(crate) fn shrink(&mut self) {
+        if let Column::Owned(values) = self {
+            values.shrink_to_fit();
         }
     }
 
     /// A copy in memory that has room for so many more values. It grows by an eighth at least:
     /// doubling would leave up to half of the largest tables there are empty.
     pub(crate) fn roomy(&self, more: usize) -> Self {
-        let mut values = huge::with_room(self.len() + more.max(self.len() / 8));
+        Column::Owned(self.copy(more))
+    }
+
+    fn copy(&self, more: usize) -> Vec<T> {
+        let mut values = huge::with_room(self.len() + more.max(self.len() / SPARE));
         values.extend_from_slice(self);
-        Column::Owned(values)
+        values
     }
 
     pub(crate) fn push(&mut self, value: T) {
@@ -136,6 +179,20 @@ impl<T: Pod> Column<T> {
         match self {
             Column::Owned(values) => values.capacity() * size_of::<T>(),
             Column::Mapped { .. } => 0,
+            Column::Grown(values) => values.heap_bytes(),
+        }
+    }
+}
+
+impl<T: Pod> Clone for Column<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Column::Owned(values) => Column::Owned(values.clone()),
+            Column::Mapped { file, bytes } => Column::Mapped {
+                file: Arc::clone(file),
+                bytes: bytes.clone(),
+            },
+            Column::Grown(_) => Column::Owned(self.copy(0)),
         }
     }
 }
@@ -148,6 +205,7 @@ impl<T: Pod> Deref for Column<T> {
         match self {
             Column::Owned(values) => values,
             Column::Mapped { file, bytes } => bytemuck::cast_slice(&file.bytes()[bytes.clone()]),
+            Column::Grown(values) => values,
         }
     }
 }
@@ -193,6 +251,35 @@ mod tests {
         mapped.push(8);
         assert_eq!((mapped[0], mapped.last()), (7, Some(&8)));
         assert_eq!(&*before, &values[2..]);
+        let again = mapped.clone();
+        mapped.to_mut()[1] = 9;
+        assert_eq!(again[1], values[3]);
+    }
+
+    /// Requirement: V10
+    #[test]
+    fn a_mapped_column_that_changes_copies_its_pages_and_not_itself() {
+        let values: Vec<u64> = (0..1 << 20).collect();
+        let mut bytes = vec![0; 64];
+        bytes.extend_from_slice(bytemuck::cast_slice(&values));
+        // Of another table, behind this one.
+        bytes.extend_from_slice(&[0xAB; 64]);
+        let file = file_of(&bytes);
+        let whole = 64..64 + size_of_val(values.as_slice());
+        let mut mapped = Column::<u64>::mapped(&file, whole).expect("whole and aligned");
+        assert!(!mapped.lacks(values.len()));
+        mapped.to_mut()[77] = 1;
+        mapped.push(5);
+        mapped.grow(values.len() + 70_000, 6);
+        assert_eq!((mapped[76], mapped[77], mapped[78]), (76, 1, 78));
+        let tail = &mapped[values.len() - 1..];
+        assert_eq!(tail[..3], [(1 << 20) - 1, 5, 6]);
+        assert!(tail[2..].iter().all(|&value| value == 6));
+        assert!(mapped.heap_bytes() < 70_000 * 8 + (1 << 16));
+        // Beyond its room it is copied, and goes on.
+        mapped.grow(3 * values.len(), 7);
+        assert_eq!((mapped[77], mapped[3 * values.len() - 1]), (1, 7));
+        assert_eq!(file.bytes(), bytes);
     }
 
     #[test]

@@ -141,7 +141,7 @@ mod tests {
             |[out, _]| out.ends.to_mut()[0] = 9,
             |[out, _]| out.ends.to_mut()[0] = 2,
             |[out, _]| out.ends.push(4),
-            |[out, _]| *out.ends.to_mut() = vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 4],
+            |[out, _]| out.ends = vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 4].into(),
             |[_, into]| into.halves.push(into.halves[0]),
             |[out, _]| out.halves.to_mut()[0].node = Slot(8),
             |[out, _]| out.halves.to_mut()[0].node = Slot(u32::MAX),

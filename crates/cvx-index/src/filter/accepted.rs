@@ -8,7 +8,7 @@ use roaring::RoaringBitmap;
 
 use crate::columns::{Columns, EMBEDDED, RECALLABLE};
 use crate::filter::Filter;
-use crate::filter::postings::{Dated, Postings};
+use crate::filter::postings::Postings;
 use crate::filter::timelines::Timelines;
 use crate::id::Slot;
 
@@ -47,7 +47,7 @@ pub(crate) struct Accepted<'a> {
 struct Window<'a> {
     since: Option<i64>,
     until: Option<i64>,
-    entries: [&'a [Dated]; 2],
+    entries: [&'a [Slot]; 2],
 }
 
 /// A set of nodes, a bit each.
@@ -93,7 +93,7 @@ impl<'a> Accepted<'a> {
         let window = (since.is_some() || until.is_some()).then(|| Window {
             since,
             until,
-            entries: postings.by_time.window(since, until),
+            entries: postings.by_time.window(columns, since, until),
         });
         let withheld = postings.withheld.len();
         let all = postings.all.len();

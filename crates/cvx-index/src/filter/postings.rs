@@ -11,76 +11,103 @@ use crate::columns::{Columns, EMBEDDED, RECALLABLE};
 use crate::filter::rewards::{BucketRange, RewardBuckets};
 use crate::id::Slot;
 
-/// How many late arrivals wait before they are merged into the order of time.
+/// So many late arrivals wait at least before they are merged into the order of time; more of them
+/// where there is more to merge them into.
 const LATE: usize = 4096;
-
-/// A timestamp and a node.
-pub(crate) type Dated = (i64, Slot);
 
 /// Nodes by timestamp, then slot. Arrivals in order are appended; late ones wait in a short second
 /// list, so that one of them does not move the whole first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TimeOrder {
-    nodes: Vec<Dated>,
-    late: Vec<Dated>,
+    nodes: Vec<Slot>,
+    late: Vec<Slot>,
     /// Whether some of `nodes` are not in the order of slots.
     shuffled: bool,
 }
 
+/// When a node happened, then which it is.
+fn dated(columns: &Columns, node: Slot) -> (i64, Slot) {
+    (columns.time[node.index()], node)
+}
+
 impl TimeOrder {
-    fn add(&mut self, entry: Dated) {
-        if self.nodes.last().is_none_or(|&last| last < entry) {
-            self.shuffled |= self.nodes.last().is_some_and(|last| last.1 > entry.1);
-            self.nodes.push(entry);
+    fn add(&mut self, columns: &Columns, node: Slot) {
+        let entry = dated(columns, node);
+        let earlier = |&other: &Slot| dated(columns, other) < entry;
+        if self.nodes.last().is_none_or(earlier) {
+            self.shuffled |= self.nodes.last().is_some_and(|&last| last > node);
+            self.nodes.push(node);
             return;
         }
-        let place = self.late.partition_point(|&other| other < entry);
-        self.late.insert(place, entry);
-        if self.late.len() == LATE {
-            self.nodes.append(&mut self.late);
-            self.nodes.sort();
-            self.shuffled = !self.nodes.is_sorted_by_key(|entry| entry.1);
+        let place = self.late.partition_point(earlier);
+        self.late.insert(place, node);
+        if self.late.len() >= LATE.max(16 * self.nodes.len().isqrt()) {
+            self.nodes = self.nodes(columns);
+            self.shuffled = !self.nodes.is_sorted();
+            self.late.clear();
         }
+    }
+
+    /// Takes nodes out, ascending, some of which may not be there.
+    fn remove(&mut self, columns: &Columns, gone: &[Slot]) {
+        if let &[node] = gone {
+            let earlier = |&other: &Slot| dated(columns, other) < dated(columns, node);
+            let place = self.nodes.partition_point(earlier);
+            if self.nodes.get(place) == Some(&node) {
+                self.nodes.remove(place);
+            }
+        } else {
+            self.nodes.retain(|node| gone.binary_search(node).is_err());
+        }
+        self.late.retain(|node| gone.binary_search(node).is_err());
     }
 
     /// All nodes in order.
-    pub(crate) fn nodes(&self) -> Vec<Slot> {
+    pub(crate) fn nodes(&self, columns: &Columns) -> Vec<Slot> {
         let mut all = [self.nodes.as_slice(), &self.late].concat();
-        // Two runs merge in linear time.
-        all.sort();
-        all.into_iter().map(|entry| entry.1).collect()
+        if !self.late.is_empty() {
+            // Two runs merge in linear time.
+            all.sort_by_key(|&node| dated(columns, node));
+        }
+        all
     }
 
     /// The order of `nodes`, if that is the order they are in.
-    fn restored(columns: &Columns, nodes: &[Slot]) -> Option<Self> {
-        let dated = |&node: &Slot| Some((*columns.time.get(node.index())?, node));
-        let nodes: Vec<Dated> = nodes.iter().map(dated).collect::<Option<_>>()?;
-        nodes.is_sorted_by(|a, b| a < b).then_some(TimeOrder {
-            shuffled: !nodes.is_sorted_by_key(|entry| entry.1),
+    fn restored(columns: &Columns, nodes: Vec<Slot>) -> Option<Self> {
+        let inside = nodes.iter().all(|node| node.index() < columns.time.len());
+        let in_order = |a: &Slot, b: &Slot| dated(columns, *a) < dated(columns, *b);
+        (inside && nodes.is_sorted_by(in_order)).then(|| TimeOrder {
+            shuffled: !nodes.is_sorted(),
             nodes,
             late: Vec::new(),
         })
     }
 
-    /// The entries within `since <= t < until`, as two ascending runs.
-    pub(crate) fn window(&self, since: Option<i64>, until: Option<i64>) -> [&[Dated]; 2] {
+    /// The nodes within `since <= t < until`, as two runs in the order of time.
+    pub(crate) fn window(
+        &self,
+        columns: &Columns,
+        since: Option<i64>,
+        until: Option<i64>,
+    ) -> [&[Slot]; 2] {
         let within = |run| {
-            let run: &[Dated] = run;
-            let end = until.map_or(run.len(), |until| run.partition_point(|e| e.0 < until));
-            let start = since.map_or(0, |since| run.partition_point(|e| e.0 < since));
+            let run: &[Slot] = run;
+            let before = |bound| run.partition_point(|node| columns.time[node.index()] < bound);
+            let end = until.map_or(run.len(), before);
+            let start = since.map_or(0, before);
             &run[start.min(end)..end]
         };
         [within(&self.nodes), within(&self.late)]
     }
 
-    /// The slots from the first to the last entry of a window, of nodes that came in the order of
-    /// time: all nodes in between are within it.
-    pub(crate) fn span(&self, [nodes, _]: [&[Dated]; 2]) -> Option<ops::Range<u32>> {
+    /// The slots from the first to the last of a window, of nodes that came in the order of time:
+    /// all nodes in between are within it.
+    pub(crate) fn span(&self, [nodes, _]: [&[Slot]; 2]) -> Option<ops::Range<u32>> {
         if self.shuffled || !self.late.is_empty() {
             return None;
         }
         Some(match (nodes.first(), nodes.last()) {
-            (Some(first), Some(last)) => first.1.0..last.1.0 + 1,
+            (Some(first), Some(last)) => first.0..last.0 + 1,
             _ => 0..0,
         })
     }
@@ -132,7 +159,7 @@ impl Postings {
         for &tag in columns.tag_places(node) {
             at(&mut self.by_tag, tag).insert(node.0);
         }
-        self.by_time.add((columns.time[node.index()], node));
+        self.by_time.add(columns, node);
         self.note_reward(columns, node, None);
     }
 
@@ -202,9 +229,7 @@ impl Postings {
                 }
             }
         }
-        let stays = |entry: &Dated| gone.binary_search(&entry.1).is_err();
-        self.by_time.nodes.retain(stays);
-        self.by_time.late.retain(stays);
+        self.by_time.remove(columns, gone);
     }
 
     /// The nodes of a namespace; none has none.
@@ -232,7 +257,7 @@ impl Postings {
     pub(crate) fn from_stored(
         table: &StoredPostings,
         columns: &Columns,
-        by_time: &[Slot],
+        by_time: Vec<Slot>,
     ) -> Option<Self> {
         let read = |bytes: &Vec<u8>| RoaringBitmap::deserialize_from(bytes.as_slice()).ok();
         let all = |postings: &[Vec<u8>]| postings.iter().map(read).collect::<Option<_>>();
@@ -268,7 +293,7 @@ impl Postings {
             && by_time.len() as u64 == vectors
             && self.withheld.len() == not_recallable
             && len(&self.by_tag) == tags
-            && by_time.iter().all(|&(_, node)| embedded(node))
+            && by_time.iter().all(|&node| embedded(node))
             && self.withheld.iter().map(Slot).all(withheld)
             && self
                 .by_namespace
@@ -281,12 +306,7 @@ impl Postings {
 
     /// Whether both hold the same of these columns, however it came about.
     pub(crate) fn same(&self, other: &Postings, columns: &Columns) -> bool {
-        let times = |postings: &Postings| {
-            let order = &postings.by_time;
-            let mut all = [order.nodes.as_slice(), &order.late].concat();
-            all.sort_unstable();
-            all
-        };
+        let times = |postings: &Postings| postings.by_time.nodes(columns);
         let filled = |postings: &[RoaringBitmap]| {
             let numbered = postings.iter().cloned().enumerate();
             numbered

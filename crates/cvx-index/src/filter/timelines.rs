@@ -130,22 +130,29 @@ impl Timelines {
     /// Adds nodes that the columns hold.
     pub(crate) fn add(&mut self, columns: &Columns, nodes: impl IntoIterator<Item = Slot>) {
         let key = |node: Slot| (columns.time[node.index()], node);
-        let mut out_of_order: Vec<Whose> = Vec::new();
+        let mut late: Vec<(Whose, Slot)> = Vec::new();
         for node in nodes {
             let whose = Self::whose(columns, node);
             let line = self.to_mut(whose);
-            let begins = line.is_empty();
             if line.last().is_some_and(|&last| key(last) > key(node)) {
-                out_of_order.push(whose);
+                late.push((whose, node));
+                continue;
             }
+            let begins = line.is_empty();
             line.push(node);
             self.len += usize::from(begins);
         }
-        out_of_order.sort_unstable();
-        out_of_order.dedup();
-        for whose in out_of_order {
-            // Runs that are in order already merge in linear time.
-            self.to_mut(whose).sort_by_key(|&node| key(node));
+        late.sort_by_key(|&(whose, _)| whose);
+        for late in late.chunk_by(|a, b| a.0 == b.0) {
+            let line = self.to_mut(late[0].0);
+            if let &[(_, node)] = late {
+                let place = line.partition_point(|&other| key(other) < key(node));
+                line.insert(place, node);
+            } else {
+                line.extend(late.iter().map(|&(_, node)| node));
+                // Runs that are in order already merge in linear time.
+                line.sort_by_key(|&node| key(node));
+            }
         }
     }
 
@@ -159,7 +166,10 @@ impl Timelines {
         touched.dedup();
         for whose in touched {
             let line = self.to_mut(whose);
-            line.retain(|node| gone.binary_search(node).is_err());
+            match gone {
+                &[node] => drop(line.remove(split_at(columns, line, node).0.len())),
+                _ => line.retain(|node| gone.binary_search(node).is_err()),
+            }
             if line.is_empty() {
                 self.len -= 1;
                 if self.place(whose).is_none() {

@@ -192,6 +192,7 @@ impl Graph<'_> {
                 hop.iter().for_each(|&node| self.codes.prefetch(node));
                 let near = hop.iter().zip(self.codes.distances(query, hop, buffers));
                 let nearest = near
+                    .filter(|(_, distance)| !distance.is_nan())
                     .map(|(&node, &distance)| Ranked::new(distance, node))
                     .min();
                 match nearest {

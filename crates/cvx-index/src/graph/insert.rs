@@ -86,7 +86,7 @@ pub(crate) fn level_of(seed: u64, node: NodeId, m: usize) -> usize {
 }
 
 impl Builder<'_> {
-    fn level(&self, slot: Slot, links: &Links) -> usize {
+    pub(super) fn level(&self, slot: Slot, links: &Links) -> usize {
         level_of(self.seed, self.ids.id(slot), links.m())
     }
 
@@ -191,7 +191,12 @@ impl Builder<'_> {
     pub(crate) fn link_back(&self, links: &Links, requests: &[Request]) -> NewLinks {
         let Request { level, target, .. } = requests[0];
         let mut neighbors = links.neighbors(target, level).to_vec();
-        neighbors.extend(requests.iter().map(|request| request.node));
+        for &Request { node, .. } in requests {
+            // A node that took another vector may still be linked from where it was.
+            if !neighbors.contains(&node) {
+                neighbors.push(node);
+            }
+        }
         let most = links.most(level);
         if neighbors.len() > most {
             neighbors = self.nearest_apart(target, &neighbors, most);
@@ -210,7 +215,9 @@ impl Builder<'_> {
             let query = codes.coded_row(node);
             let distances = codes.distances(&query, candidates, &mut scratch.buffers);
             let pairs = candidates.iter().zip(distances);
-            let mut ranked: Vec<Ranked> = pairs.map(|(&node, &d)| Ranked::new(d, node)).collect();
+            // What is gone has no distance.
+            let there = pairs.filter(|(_, distance)| !distance.is_nan());
+            let mut ranked: Vec<Ranked> = there.map(|(&node, &d)| Ranked::new(d, node)).collect();
             ranked.sort_unstable();
             self.select(node, &ranked, most, &mut scratch.buffers)
         })
@@ -250,7 +257,7 @@ impl Builder<'_> {
 }
 
 /// The most links that a new node makes at a level; the others are left for those that come later.
-fn chosen(m: usize, level: usize) -> usize {
+pub(super) fn chosen(m: usize, level: usize) -> usize {
     if level == 0 { m + m / 2 } else { m }
 }
 

@@ -62,6 +62,13 @@ impl Links {
         (level != OUTSIDE).then_some(usize::from(level))
     }
 
+    /// Whether a node is in the graph at a level. A link to one that is not leads nowhere: to a node
+    /// that was removed, which nobody knew to be linked there.
+    #[inline(always)]
+    pub(crate) fn reaches(&self, node: Slot, level: usize) -> bool {
+        self.level(node).is_some_and(|highest| highest >= level)
+    }
+
     /// The nodes of the graph, by slot.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = Slot> + '_ {
         Slot::range(0, self.levels.len()).filter(|&node| self.level(node).is_some())
@@ -136,7 +143,8 @@ impl Links {
         fits
     }
 
-    /// Takes a node out. Links to it are for the caller to replace.
+    /// Takes a node out. Links to it are for the caller to replace; its row must have no distance
+    /// where one may be left.
     pub(crate) fn remove(&mut self, node: Slot) {
         for level in 0..=self.level(node).unwrap_or(0) {
             self.set(node, level, &[]);

@@ -12,19 +12,25 @@ use crate::id::Slot;
 /// Bits would take an eighth of the room, and twice the instructions a link.
 #[derive(Default)]
 pub(crate) struct Visited {
+    /// As many as the largest graph walked so far has nodes.
     marks: Vec<u8>,
     mark: u8,
+    /// How many nodes the graph of this walk has.
+    nodes: usize,
 }
 
 impl Visited {
     /// Forgets what earlier walks have seen, among so many nodes.
     pub(crate) fn forget(&mut self, nodes: usize) {
         self.mark = self.mark.wrapping_add(1);
-        if self.mark == 0 || self.marks.len() != nodes {
-            self.marks.clear();
-            self.marks.resize(nodes, 0);
+        if self.mark == 0 {
+            self.marks.fill(0);
             self.mark = 1;
         }
+        if self.marks.len() < nodes {
+            self.marks.resize(nodes, 0);
+        }
+        self.nodes = nodes;
     }
 
     /// Leaves those of `nodes` in `hop` that are seen for the first time; one beyond the table
@@ -35,7 +41,7 @@ impl Visited {
     pub(crate) fn keep_new(&mut self, nodes: &[Slot], hop: &mut Hop) {
         hop.reserve(nodes.len());
         let mark = self.mark;
-        let (marks, places) = (self.marks.as_mut_slice(), &mut hop.nodes[..nodes.len()]);
+        let (marks, places) = (&mut self.marks[..self.nodes], &mut hop.nodes[..nodes.len()]);
         let mut count = 0;
         for &node in nodes {
             let Some(seen) = marks.get_mut(node.index()) else {

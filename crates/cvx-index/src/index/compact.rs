@@ -47,7 +47,8 @@ impl TemporalIndex {
             let (builder, links) = index.building();
             builder.insert(links, &nodes);
         } else {
-            index.links = self.links.gathered(&kept, &moved);
+            let swept = self.builder().swept(&self.links);
+            index.links = self.links.gathered(&swept, &kept, &moved);
         }
         index.links.shrink();
         for slot in Slot::range(0, kept.len()) {

@@ -80,13 +80,13 @@ impl Epoch {
         known.hubs.remove(&0);
         known.assigned.remove(&0);
         for assigned in known.assigned.values_mut() {
-            let mut hubs = assigned.to_vec();
+            // Copied only where somebody still reads it.
+            let hubs = Arc::make_mut(assigned);
             for &node in gone {
                 if let Some(hub) = hubs.get_mut(node.index()) {
                     *hub = NONE;
                 }
             }
-            *assigned = Arc::from(hubs);
         }
     }
 

@@ -116,7 +116,8 @@ impl TemporalIndex {
             let mut sorted = neighbors.to_vec();
             sorted.sort_unstable();
             sorted.dedup();
-            let of_level = |&n: &Slot| self.links.level(n).is_some_and(|highest| highest >= level);
+            let gone = |n| self.links.level(n).is_none() && self.vectors.codes.is_erased(n);
+            let of_level = |&n: &Slot| self.links.reaches(n, level) || gone(n);
             let sound = sorted.len() == neighbors.len()
                 && neighbors.len() <= self.links.most(level)
                 && !neighbors.contains(&node)
@@ -133,8 +134,8 @@ impl TemporalIndex {
     /// Whether a node has neighbours on every level that it shares with others.
     fn validate_company(&self, node: Slot) -> Result<(), String> {
         for level in 0..=self.links.level(node).unwrap_or(0) {
-            let reaches = |other: &Slot| self.links.level(*other).is_some_and(|top| top >= level);
-            if self.links.neighbors(node, level).is_empty()
+            let reaches = |other: &Slot| self.links.reaches(*other, level);
+            if !self.links.neighbors(node, level).iter().any(reaches)
                 && self.links.nodes().filter(reaches).nth(1).is_some()
             {
                 return Err(format!("node {node} has no neighbour at level {level}"));

@@ -174,7 +174,9 @@ fn links(sections: &Sections<'_>, meta: &Meta, columns: &Columns) -> Result<Link
         upper_at: sections.table(names::UPPER_AT)?,
         upper: sections.table(names::UPPER)?,
     };
-    Links::restored(meta.params.m, tables, meta.entry)
+    let scales: Column<f32> = sections.column(names::SCALES)?;
+    let is_erased = |node: Slot| scales.get(node.index()).is_some_and(|scale| scale.is_nan());
+    Links::restored(meta.params.m, tables, meta.entry, is_erased)
         .filter(|links| {
             let nodes = Slot::range(0, meta.nodes as usize);
             let same = |node| links.level(node).is_some() == columns.has(node, EMBEDDED);
@@ -187,8 +189,8 @@ fn links(sections: &Sections<'_>, meta: &Meta, columns: &Columns) -> Result<Link
 
 fn postings(sections: &Sections<'_>, columns: &Columns) -> Result<Postings> {
     let table: StoredPostings = sections.plain(names::POSTINGS)?;
-    let by_time: Vec<Slot> = sections.table(names::BY_TIME)?;
-    Postings::from_stored(&table, columns, &by_time)
+    let by_time = sections.table(names::BY_TIME)?;
+    Postings::from_stored(&table, columns, by_time)
         .ok_or_else(|| corrupted(names::POSTINGS, "impossible postings"))
 }
 

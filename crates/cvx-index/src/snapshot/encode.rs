@@ -34,7 +34,7 @@ impl TemporalIndex {
         sink: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let lines = self.timelines.lines();
-        let by_time = self.postings.by_time.nodes();
+        let by_time = self.postings.by_time.nodes(&self.columns);
         let columns = &self.columns;
         let [scales, bases] = self.vectors.codes.scales_and_bases();
         let [out, into] = self.edges.tables();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use super::{MAGIC, Name, VERSION, corrupted, io_error};
-use crate::columns::column::{Column, MappedFile};
+use crate::columns::column::{Column, MappedFile, SPARE};
 use crate::columns::huge;
 use crate::error::{Error, Result};
 
@@ -93,8 +93,8 @@ impl<'a> Source<'a> {
         let failed = |source| io_error("read", path, source);
         let count = place.len() / size_of::<T>();
         // A file may be longer than all memory, and all of it a hole.
-        let mut values =
-            huge::try_with_room(count).map_err(|_| failed(io::ErrorKind::OutOfMemory.into()))?;
+        let mut values = huge::try_with_room(count + count / SPARE)
+            .map_err(|_| failed(io::ErrorKind::OutOfMemory.into()))?;
         values.resize(count, T::zeroed());
         let read = file
             .seek(SeekFrom::Start(place.start as u64))

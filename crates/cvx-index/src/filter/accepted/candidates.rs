@@ -4,7 +4,6 @@ use roaring::RoaringBitmap;
 
 use super::{Accepted, Catalog, Window};
 use crate::columns::EMBEDDED;
-use crate::filter::postings::Dated;
 use crate::id::Slot;
 
 /// Nodes taken from a bitmap at once: one by one, each asks anew where it stands.
@@ -15,7 +14,7 @@ pub(super) enum Source<'a> {
     All,
     Withheld,
     Listed(&'a [Slot]),
-    Window([&'a [Dated]; 2]),
+    Window([&'a [Slot]; 2]),
     Rewards(f32, f32),
     Namespaces,
     Tag(u32, &'a RoaringBitmap),
@@ -108,7 +107,9 @@ impl<'a> Accepted<'a> {
             Source::Withheld => self.take(&postings.withheld, &mut members),
             Source::Listed(nodes) => members.extend_from_slice(nodes),
             Source::Window(entries) => {
-                members.extend(entries.iter().copied().flatten().map(|entry| entry.1));
+                entries
+                    .iter()
+                    .for_each(|run| members.extend_from_slice(run));
             }
             Source::Rewards(min, max) => {
                 let buckets = postings.near_rewards(columns, *min, *max);

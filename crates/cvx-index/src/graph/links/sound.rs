@@ -3,6 +3,7 @@
 use super::{Links, OUTSIDE};
 use crate::columns::column::Column;
 use crate::filter::accepted::Bits;
+use crate::graph::insert::NewLinks;
 use crate::id::Slot;
 
 /// The tables of a graph.
@@ -15,8 +16,14 @@ pub(crate) struct LinkTables {
 }
 
 impl Links {
-    /// The graph of these tables, if they are those of one: every link leads to a node of its level.
-    pub(crate) fn restored(m: usize, tables: LinkTables, entry: Option<Slot>) -> Option<Self> {
+    /// The graph of these tables, if they are those of one: every link leads to a node of its level,
+    /// or to one that is gone and whose row `is_erased`, so that no walk stays there.
+    pub(crate) fn restored(
+        m: usize,
+        tables: LinkTables,
+        entry: Option<Slot>,
+        is_erased: impl Fn(Slot) -> bool,
+    ) -> Option<Self> {
         let inside = || tables.levels.iter().filter(|&&level| level != OUTSIDE);
         let (len, top) = (inside().count(), inside().max().copied());
         let links = Links {
@@ -29,12 +36,14 @@ impl Links {
             len,
         };
         let enters = links.top() == top.map(usize::from) && entry.is_some() == top.is_some();
-        (enters && links.sound()).then_some(links)
+        (enters && links.sound(is_erased)).then_some(links)
     }
 
-    /// The graph of these slots, every slot named anew by `moved`; nobody links to any other.
-    pub(crate) fn gathered(&self, kept: &[Slot], moved: &[Slot]) -> Self {
+    /// The graph of these slots, every slot named anew by `moved`, with the links of `swept` in place
+    /// of those that lead to any other.
+    pub(crate) fn gathered(&self, swept: &[NewLinks], kept: &[Slot], moved: &[Slot]) -> Self {
         let mut links = Links::new(self.m);
+        let mut swept = swept.iter().peekable();
         let mut renamed = Vec::new();
         for &old in kept {
             let Some(highest) = self.level(old) else {
@@ -44,8 +53,13 @@ impl Links {
             links.add(new, highest);
             for level in 0..=highest {
                 renamed.clear();
-                let neighbors = self.neighbors(old, level).iter();
-                renamed.extend(neighbors.map(|&neighbor| moved[neighbor.index()]));
+                // In the same order: by slot, then by level.
+                let swept = swept.next_if(|new| (new.node, new.level) == (old, level));
+                let neighbors = match swept {
+                    Some(new) => &new.neighbors,
+                    None => self.neighbors(old, level),
+                };
+                renamed.extend(neighbors.iter().map(|&neighbor| moved[neighbor.index()]));
                 links.set(new, level, &renamed);
             }
         }
@@ -71,9 +85,9 @@ impl Links {
 
     /// Gives back what the tables have in reserve.
     pub(crate) fn shrink(&mut self) {
-        self.levels.to_mut().shrink_to_fit();
+        self.levels.shrink();
         for table in [&mut self.ground, &mut self.upper_at, &mut self.upper] {
-            table.to_mut().shrink_to_fit();
+            table.shrink();
         }
     }
 
@@ -87,11 +101,11 @@ impl Links {
         (&self.levels, [&self.ground, &self.upper_at, &self.upper])
     }
 
-    fn sound(&self) -> bool {
+    fn sound(&self, is_erased: impl Fn(Slot) -> bool) -> bool {
         let nodes = self.levels.len();
         let stride = self.most(0) + 1;
         let outside: Vec<Slot> = Slot::range(0, nodes)
-            .filter(|&node| self.level(node).is_none())
+            .filter(|&node| self.level(node).is_none() && !is_erased(node))
             .collect();
         let gone = Bits::of(&outside, nodes);
         let row_sound = |(row, node): (&[u32], Slot)| {
@@ -105,7 +119,7 @@ impl Links {
             };
             count <= self.most(0)
                 && (last as usize) < nodes
-                && (outside.is_empty() || gone.has(node) || !leads_out(&row[1..=count]))
+                && (outside.is_empty() || self.level(node).is_none() || !leads_out(&row[1..=count]))
         };
         self.upper_at.len() == nodes
             && nodes.checked_mul(stride) == Some(self.ground.len())
@@ -114,11 +128,11 @@ impl Links {
                 .chunks_exact(stride)
                 .zip(Slot::range(0, nodes))
                 .all(row_sound)
-            && self.blocks_sound()
+            && self.blocks_sound(is_erased)
     }
 
     /// Whether the blocks of upper links are sound, and no two of them overlap.
-    fn blocks_sound(&self) -> bool {
+    fn blocks_sound(&self, is_erased: impl Fn(Slot) -> bool) -> bool {
         // Nodes without upper levels, and those taken out, have no block to be wrong about.
         let with_block = |&node: &Slot| self.level(node).is_some_and(|level| level > 0);
         let mut nodes: Vec<Slot> = self.nodes().filter(with_block).collect();
@@ -127,12 +141,12 @@ impl Links {
         let mut end = 0;
         nodes
             .into_iter()
-            .all(|node| self.block_sound(node, &mut end))
+            .all(|node| self.block_sound(node, &mut end, &is_erased))
     }
 
     /// Whether the block of a node is sound and begins where those before it have ended, at `end`,
     /// which it moves.
-    fn block_sound(&self, node: Slot, end: &mut usize) -> bool {
+    fn block_sound(&self, node: Slot, end: &mut usize, is_erased: impl Fn(Slot) -> bool) -> bool {
         let levels = self.level(node).unwrap_or(0);
         let start = self.upper_at[node.index()] as usize;
         let Some(block) = self.upper.get(start..start + levels * (self.m + 1)) else {
@@ -144,7 +158,11 @@ impl Links {
         apart
             && rows.all(|(row, level)| {
                 let count = row[0] as usize;
-                let reaches = |&link: &Slot| self.level(link).is_some_and(|own| own >= level);
+                let gone = |link| {
+                    let inside = link < Slot::at(self.levels.len());
+                    inside && self.level(link).is_none() && is_erased(link)
+                };
+                let reaches = |&link: &Slot| self.reaches(link, level) || gone(link);
                 count <= self.m && Slot::slots(&row[1..=count]).iter().all(reaches)
             })
     }
