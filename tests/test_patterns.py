@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 import cvx
 from cvx.causal.judges import read_answer
 from cvx.causal.reflection import LLMWriter
+from cvx.dates import read_dates
 from cvx.embed.chunks import chunk_text
 from cvx.embed.http import without_secrets
 from cvx.recall.corpus_columns import title_key
-from cvx.recall.dates import read_dates
 from cvx.store.files import HALF_EXPORT
 from cvx.store.injection import reads_like_an_order
 from cvx.types import Event

@@ -153,6 +153,45 @@ def test_the_net_is_thirty_wide_for_five_hits() -> None:
     assert memory.recall(asked(0), 11, pipeline=composite()).trace.candidates == 33
 
 
+@pytest.mark.requirement("R2", "R5")
+def test_the_preset_looks_for_the_raw_words_beside_the_cue_and_joins_both_by_rank() -> None:
+    memory = room()
+    for n in range(40):
+        memory.add(f"memory {n}", vector=at(0.9 - n / 1000), timestamp=0, salience=0.5)
+    memory.add("error E1234", vector=at(0.0), timestamp=0, salience=0.5)
+    told = Cue(text="E1234", vector=axis("x"), timestamp=0)
+    hits = memory.recall(told, 5, pipeline=composite(floor=0.0))
+    assert [(one.name, one.found) for one in hits.trace.sources] == [("dense", 30), ("lexical", 1)]
+    # One net for both: the exact word takes the place of the thirtieth look-alike.
+    assert hits.trace.candidates == 30
+    found = memory.recall(told, 41, pipeline=composite(floor=0.0))
+    # What it is worth is the formula's: 0.6 * 0 + 0.25 * 1 + 0.15 * 0.5.
+    (exact,) = [hit for hit in found if hit.text == "error E1234"]
+    assert exact.score == pytest.approx(0.325, abs=1e-6)
+    assert "error E1234" not in texts(memory.recall(told, 41, pipeline=composite()))
+
+
+@pytest.mark.requirement("R6")
+def test_the_weights_of_a_preset_are_measured_and_kept_with_the_store(tmp_path: Path) -> None:
+    asks = Cue(text="x", vector=axis("x"), timestamp=30 * DAY)
+    with Memory.open(tmp_path / "m", embedder=Axes(), preset="retrieval-augmented") as memory:
+        memory.add("just now", vector=at(0.5), timestamp=30 * DAY, salience=0.0)
+        wanted = memory.add("a stated preference", vector=at(0.5), timestamp=0, salience=1.0)
+        assistant = {"recency": 0.1, "salience": 0.3}
+        plain, fitted = (
+            memory.learning.evaluate([(asks, wanted)], k=(1,), weights=weights)
+            for weights in (None, assistant)
+        )
+        assert (plain.metrics["recall@1"].mean, fitted.metrics["recall@1"].mean) == (0.0, 1.0)
+        memory.learning.recall_with(assistant)
+    with Memory.open(tmp_path / "m", embedder=Axes()) as memory:
+        expected = {"similarity": 0.6, "recency": 0.1, "salience": 0.3}
+        assert dict(memory.learning.pipeline.weighting.weights) == expected
+        assert texts(memory.recall(asks, 1)) == ["a stated preference"]
+        with pytest.raises(InvalidInputError, match="weights name mood"):
+            memory.learning.recall_with({"mood": 1.0})
+
+
 @pytest.mark.requirement("R6")
 def test_weights_fit_the_workload() -> None:
     memory = room()

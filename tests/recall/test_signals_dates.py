@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.recall.dates import DateNamed, read_dates
+from cvx.dates import DateNamed, read_dates, relative_dates
 from cvx.recall.question import read_question
 from cvx.recall.signals import Neighbourhood, date_signals
+from cvx.render import Renderer, entries_of
+from cvx.types import Clock, Event
 from tests.recall.plain_view import PlainView, Said, candidates
 
 DAYS = st.dates(date(1950, 1, 1), date(2080, 12, 31))
@@ -86,3 +88,66 @@ def test_a_day_without_a_year_is_that_of_the_events_own_year() -> None:
     columns = date_signals(Neighbourhood(question, candidates(np.arange(2)), view))
     assert columns["date_near"][0] == columns["date_near"][1] > 0.8
     assert columns["date_year"].tolist() == [0.0, 0.0]
+
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+@given(DAYS, st.sampled_from(WEEKDAYS))
+def test_the_last_friday_is_the_nearest_before_the_day_it_is_said(day: date, name: str) -> None:
+    said = f"We met last {name}, meet this {name} and next {name}."
+    last, this, after = relative_dates(said, microseconds(day))
+    assert f"{last.day:%A}" == f"{this.day:%A}" == f"{after.day:%A}" == name
+    assert 1 <= (day - last.day).days <= 7
+    assert 0 <= (this.day - day).days <= 6
+    assert 1 <= (after.day - day).days <= 7
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("It was yesterday.", "2024-03-30"),
+        ("the day before  yesterday", "2024-03-29"),
+        ("two weeks ago", "week of 2024-03-11"),
+        ("A couple of days ago", "2024-03-29"),
+        ("a month ago", "2024-02"),
+        ("13 months ago", "2023-02"),
+        ("Last year", "2023"),
+        ("next month", "2024-04"),
+        ("this weekend", "2024-03-30"),
+    ],
+)
+def test_what_is_said_on_a_day_means_a_date(said: str, meant: str) -> None:
+    (found,) = relative_dates(said, microseconds(date(2024, 3, 31)))
+    assert str(found) == meant
+
+
+@given(st.text(max_size=200) | st.just("9999 years ago, yesterday, next year"), st.integers())
+def test_any_text_of_any_time_is_resolved_or_left(text: str, timestamp: int) -> None:
+    for found in relative_dates(text, timestamp):
+        assert found.words in text
+        assert str(found)
+
+
+def test_an_event_counts_for_the_day_that_it_means() -> None:
+    told = microseconds(date(2023, 5, 29))
+    said = [Said("I painted a lake three weeks ago.", timestamp=told), Said("x", timestamp=told)]
+    view = PlainView([*said, Said("x", timestamp=microseconds(date(2023, 5, 8)))])
+    question = read_question("What was painted on 8 May 2023?", view)
+    columns = date_signals(Neighbourhood(question, candidates(np.arange(3)), view))
+    assert columns["date_near"][0] == pytest.approx(1.0)
+    assert columns["date_near"][1] < 0.01
+    # A day of midnight is half a day from noon.
+    assert columns["date_near"][2] == pytest.approx(np.exp(-0.5 / 4))
+
+
+@pytest.mark.parametrize(("clock", "shown"), [("microseconds", True), ("turn", False)])
+def test_a_block_resolves_what_a_memory_means(clock: Clock, shown: bool) -> None:
+    show = Renderer(clock=clock)
+    text = "= today: never. We met last Friday, and Tuesday week."
+    event = Event(text, timestamp=microseconds(date(2023, 5, 8)), metadata={"speaker": "Ann"})
+    block = show.block([show.entry(event, text)])
+    assert ("\n= last friday: 2023-05-05\n" in block) == shown
+    # Today is the date that stands above; and the line is no part of what was said.
+    assert "\n= today" not in block
+    assert entries_of(block) == [f"Ann: {text}", text]

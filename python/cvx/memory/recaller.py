@@ -143,29 +143,43 @@ class Recaller:
         self, weights: Mapping[str, float] | None, answerable: Answerable | None
     ) -> None:
         """Recall with these weights and this floor from now on, and store them."""
+        record = self._shared.record
         pipeline = self.weighed(weights, answerable)
-        self._recall_with(pipeline, weights_state(self._shared.record, weights, answerable))
+        if self._preset_with(weights) is None:
+            self._recall_with(pipeline, weights_state(record, weights, answerable))
+        else:
+            self._recall_with(pipeline, pipeline_state(record, pipeline))
 
     def weighed(
         self, weights: Mapping[str, float] | None, answerable: Answerable | None = None
     ) -> Pipeline:
-        """Return how this memory recalls with other weights.
+        """Return how this memory recalls with other weights: of its preset, or of the signals.
 
         Raises
         ------
         InvalidInputError
-            A weight of no signal.
+            A weight of no signal, and of nothing that the formula of the preset adds up.
         """
-        unknown = sorted((weights or {}).keys() - set(COLUMNS))
-        if unknown:
-            raise InvalidInputError(
-                f"weights name {', '.join(unknown)}: give some of {', '.join(COLUMNS)}"
-            )
-        made = default_pipeline(
-            weights,
-            answerable or shipped_floor(self._shared.record.meta("embedder")),
-        )
-        return fitted(made, self._shared.record)
+        record = self._shared.record
+        made = self._preset_with(weights)
+        if made is None:
+            unknown = sorted((weights or {}).keys() - set(COLUMNS))
+            if unknown:
+                raise InvalidInputError(
+                    f"weights name {', '.join(unknown)}: give some of {', '.join(COLUMNS)}"
+                )
+            made = default_pipeline(weights, answerable or shipped_floor(record.meta("embedder")))
+        elif answerable is not None:
+            made = made.answering(answerable)
+        return fitted(made, record)
+
+    def _preset_with(self, weights: Mapping[str, float] | None) -> Pipeline | None:
+        """Return the preset of this memory with other weights of its formula, if they are such."""
+        preset = preset_of(self._shared.record)
+        own = {} if preset is None else preset.weighting.weights
+        if preset is None or not weights or not weights.keys() <= own.keys():
+            return None
+        return replace(preset, weighting=preset.weighting.with_weights({**own, **weights}))
 
     def _recall_with(self, pipeline: Pipeline, state: Mapping[str, Any] | None) -> None:
         record = self._shared.record
@@ -270,7 +284,8 @@ class Recaller:
         weights = ranking.weights if plan.signals else {}
         rows = np.zeros((0, 0), dtype=np.float32)
         if weights and len(places):
-            rows = rows_of(tuple(weights), ranking.columns)[places].astype(np.float32)
+            best = {name: column[places] for name, column in ranking.columns.items()}
+            rows = rows_of(tuple(weights), best).astype(np.float32)
         shown = _Shown(weights, ranking.table.event_ids[places], rows)
         with self._shared.mutex:
             self._open[number] = shown

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from cvx.cue import structured
 from cvx.errors import InvalidInputError
 from cvx.recall.candidates import Candidates, Column, FloatArray
+from cvx.recall.question import holders_of
 from cvx.recall.signals import COLUMNS
 from cvx.recall.view import View
 from cvx.scoring.logistic import maximum_likelihood
@@ -78,10 +79,12 @@ class Floor:
     def probability(self, view: View, table: Candidates) -> float | None:
         """Return the probability that there is an answer, None where nobody knows.
 
-        It is known of questions: neither of a cue that describes a state, nor of one without words.
+        It is known of questions: neither of a cue that describes a state, nor of one without words,
+        nor of one whose words are all held by too many events to be looked up.
         """
-        known = len(table) and view.question.words and not structured(view.cue)
-        if self.answerable is None or not known:
+        if self.answerable is None or not len(table) or structured(view.cue):
+            return None
+        if all(holders_of(word, view) is None for word in view.question.words):
             return None
         return self.answerable(view, table)
 

@@ -68,6 +68,9 @@ class Pipeline:
         From the view of a recall to its question.
     sources : mapping of str to Finder or callable
         Where to look; those of the user are any ``Callable[[Cue], list[Hit]]``.
+    net : int, optional
+        How many of what the sources found are weighed, or three for each hit, by reciprocal rank
+        over them; by default all.
     reach : int, default 0
         How many neighbours in time, on either side, of the best found become candidates too.
     follow : tuple of str
@@ -92,6 +95,7 @@ class Pipeline:
 
     reader: Reader = read_plainly
     sources: Mapping[str, Finder | Source | None] = field(default_factory=_default_sources)
+    net: int | None = None
     reach: int = 0
     follow: tuple[str, ...] = ()
     signals: tuple[Signal, ...] = ()
@@ -312,20 +316,23 @@ def _table(view: View, found: Mapping[str, Found], pipeline: Pipeline) -> Candid
     corpus = view.corpus
     every, votes = _votes([one.rows for one in found.values()])
     best = every[np.argsort(-votes, kind="stable")]
+    if pipeline.net is not None:
+        best = best[: view.pool(pipeline.net)]
     rows = with_neighbours(view, best, pipeline.reach, pipeline.follow)
     table = Candidates(rows, corpus.event_ids[rows])
     for name, one in found.items():
         at = table.place(one.rows)
+        kept = at >= 0
         for column, values in (
             (f"{name}.rank", np.arange(1.0, len(at) + 1.0)),
             (f"{name}.score", one.scores),
         ):
             whole = np.full(len(rows), np.nan)
-            whole[at] = values
+            whole[at[kept]] = values[kept]
             table.add(column, whole)
         table.paths.update(one.paths)
-    whole = np.zeros(len(rows))
-    whole[table.place(every)] = votes
+    at, whole = table.place(every), np.zeros(len(rows))
+    whole[at[at >= 0]] = votes[at >= 0]
     table.add("votes", whole)
     table.add("dense", view.similarity(rows))
     table.add("trust", corpus.trust[rows])

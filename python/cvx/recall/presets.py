@@ -19,7 +19,7 @@ from cvx.recall.guard import Guard
 from cvx.recall.pipeline import Pipeline
 from cvx.recall.question import Question, read_question
 from cvx.recall.signals import DEFAULT_WEIGHTS, MENTIONS, PASSAGE_WEIGHTS, SCALES, all_signals
-from cvx.recall.sources import Causes, Dense, Words
+from cvx.recall.sources import Causes, Dense, Lexical, Words
 from cvx.recall.view import AnyQuestion, View
 from cvx.scoring.formulas import (
     COMPOSITE_WEIGHTS,
@@ -158,6 +158,8 @@ def composite(
 ) -> Pipeline:
     """Return similarity, recency of last use and salience as a sum, over a net of 30.
 
+    The net is what is nearest to the cue and what holds the raw words, by reciprocal rank.
+
     Parameters
     ----------
     weights : tuple of 3 floats, default (0.6, 0.25, 0.15)
@@ -166,8 +168,8 @@ def composite(
     floor : float, default 0.35
         Scores below it are dropped, before anything is cut.
     least_similarity : float, default 0.0
-        So is what is no more similar than this: with these weights something fresh and salient
-        scores 0.40 without having anything to do with the cue.
+        So is what is no more similar than this and holds none of the words: with these weights
+        something fresh and salient scores 0.40 without having anything to do with the cue.
     half_life_s : float, default 7 days
         In seconds.
     clock : {"microseconds", "seconds"}, default "microseconds"
@@ -181,8 +183,10 @@ def composite(
     pipeline = _scored(Weighting(dict(zip(names, weights, strict=True))))
     return replace(
         pipeline,
+        sources={**pipeline.sources, "lexical": Lexical(WIDE_NET)},
+        net=WIDE_NET,
         signals=(similarity(), recency(Decay.of_half_life_s(half_life_s, clock)), salience),
-        floor=Floor(similarity=least_similarity, words_pass=False, score=floor),
+        floor=Floor(similarity=least_similarity, score=floor),
         serving=Serving(refresh="retrieved"),
     )
 

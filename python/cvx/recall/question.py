@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from cvx.recall.dates import DateNamed, read_dates
+from cvx.dates import DateNamed, read_dates
 from cvx.store.fulltext import pairs
 from cvx.types import IntArray
 

@@ -35,7 +35,7 @@ neighbour lacks, so it has to outweigh a text that merely repeats the neighbour.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -43,9 +43,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cvx.dates import MICROSECONDS_A_DAY, DateNamed, relative_dates
 from cvx.recall.candidates import Candidates, FloatArray
 from cvx.recall.corpus_columns import title_key
-from cvx.recall.dates import MICROSECONDS_A_DAY, DateNamed
 from cvx.recall.question import Question, content_words, forms_of, holders_of, plain_words
 from cvx.recall.view import View
 from cvx.types import IntArray
@@ -235,6 +235,7 @@ def stretched_column(values: FloatArray) -> npt.NDArray[np.float64]:
 
 _K1, _B = 1.2, 0.75
 _forms_of = lru_cache(maxsize=1 << 16)(forms_of)
+_relative_dates = lru_cache(maxsize=1 << 16)(relative_dates)
 
 
 def dense_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
@@ -411,17 +412,25 @@ def date_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
     -------
     mapping of str to ndarray of shape (n,)
         ``date_near``: e^(-days/4) from the nearest day that is named. ``date_month``: 1 in a month
-        that is named, or that a named day is in. ``date_year``: 1 in a year that is named.
+        that is named, or that a named day is in. ``date_year``: 1 in a year that is named. Of an
+        event that means another day ("last Friday"), the nearer one counts.
     """
     dates = scene.question.dates
     nothing = np.zeros(scene.rows.size)
     if not dates:
         return {"date_near": nothing, "date_month": nothing, "date_year": nothing}
-    stamps = scene.view.timestamps[scene.rows]
+    own = scene.view.timestamps[scene.rows]
+    said = [
+        (place, _noon(meant.day))
+        for place, text in enumerate(scene.view.texts(scene.rows))
+        for meant in _relative_dates(text, int(own[place]))
+    ]
+    places = np.array([*range(own.size), *(place for place, _ in said)])
+    stamps = np.append(own, np.array([noon for _, noon in said], dtype=np.int64))
     when = stamps.astype("datetime64[us]")
     years = when.astype("datetime64[Y]").astype(np.int64) + 1970
     months = when.astype("datetime64[M]").astype(np.int64) % 12 + 1
-    near, month, year = nothing.copy(), nothing.copy(), nothing.copy()
+    near, month, year = np.zeros((3, stamps.size))
     for named in dates:
         in_year = np.ones(years.shape, bool) if named.year is None else years == named.year
         if named.year is not None:
@@ -430,7 +439,18 @@ def date_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
             month = np.maximum(month, in_year & (months == named.month))
         if named.day is not None:
             near = np.maximum(near, np.exp(-_days_from(named, stamps, years) / _DAYS_OF_DECAY))
-    return {"date_near": near, "date_month": month, "date_year": year}
+    out = {"date_near": near, "date_month": month, "date_year": year}
+    for name, each in out.items():
+        best = nothing.copy()
+        np.maximum.at(best, places, each)
+        out[name] = best
+    return out
+
+
+def _noon(day: date) -> int:
+    return (datetime(day.year, day.month, day.day, 12, tzinfo=UTC) - _EPOCH) // timedelta(
+        microseconds=1
+    )
 
 
 def _days_from(named: DateNamed, stamps: IntArray, years: IntArray) -> npt.NDArray[np.float64]:
@@ -438,10 +458,9 @@ def _days_from(named: DateNamed, stamps: IntArray, years: IntArray) -> npt.NDArr
     out = np.full(stamps.shape, np.inf)
     for year in {named.year} if named.year is not None else set(years.tolist()):
         try:
-            day = datetime(year, named.month or 1, named.day or 1, 12, tzinfo=UTC)
+            noon = _noon(date(year, named.month or 1, named.day or 1))
         except ValueError:  # 29 February of another year
             continue
-        noon = (day - _EPOCH) // timedelta(microseconds=1)
         out = np.minimum(out, np.abs(stamps - noon) / MICROSECONDS_A_DAY)
     return out
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
+from cvx.dates import relative_dates
 from cvx.escaping import quoted, quoted_line, unquoted
 from cvx.store.injection import ORDER
 from cvx.types import Clock, Event
@@ -26,6 +27,8 @@ _SEMANTIC = frozenset(
 _PROCEDURAL = frozenset(("procedural", "skill", "procedure", "checklist", "plan"))
 _INFERRED = frozenset(("reflection", "inference", "summary"))
 _LONGEST_NAME = 60
+_RESOLVED = "= "
+"""Begins a line of ours about the memory above it."""
 _SESSION_S = 30 * 60
 
 
@@ -90,7 +93,10 @@ class Renderer:
         return f"[{', '.join((self._when(event), *self._remarks(event)))}]"
 
     def entry(self, event: Event, text: str) -> Entry:
-        """Return a memory of which this text is shown, with its speaker where one is known."""
+        """Return a memory of which this text is shown, with its speaker where one is known.
+
+        What it calls "last Friday" is resolved on a line of its own, where timestamps are times.
+        """
         said = event.metadata.get("speaker") or event.metadata.get("name")
         speaker = f"{_word(said)}: " if isinstance(said, str) and said.strip() else ""
         session = event.metadata.get("session", event.episode_id)
@@ -98,7 +104,10 @@ class Renderer:
         if self._unit is None or isinstance(event.metadata.get("turn"), int):
             group += (self._when(event),)
         lines = (speaker + quoted(text)).split("\n")
-        return Entry(group, event.timestamp, self.label(event), "- " + "\n| ".join(lines))
+        told = "- " + "\n| ".join(lines)
+        if meant := self._meant(text, event.timestamp):
+            told += f"\n{_RESOLVED}{meant}"
+        return Entry(group, event.timestamp, self.label(event), told)
 
     def block(self, entries: Sequence[Entry]) -> str:
         """Return one block of evidence.
@@ -130,6 +139,19 @@ class Renderer:
                     lines.append(entry.label)
                 lines.append(entry.text)
         return "\n".join([*lines, CLOSE])
+
+    def _meant(self, text: str, timestamp: int) -> str:
+        """Return the dates that a text names by their distance from its own, which is shown."""
+        if self._unit is None:
+            return ""
+        moment = timestamp * (1_000_000 // self._unit)
+        own = relative_dates("today", moment)
+        found = {
+            " ".join(one.words.lower().split()): str(one)
+            for one in relative_dates(text, moment)
+            if (one.day, one.unit) != own[0][1:]
+        }
+        return ", ".join(f"{words}: {day}" for words, day in found.items())
 
     @property
     def _unit(self) -> int | None:
@@ -204,6 +226,8 @@ def entries_of(text: str) -> list[str]:
             entries.append([line[2:]])
         elif line.startswith("| ") and entries:
             entries[-1].append(line[2:])
+        elif line.startswith(_RESOLVED) and entries:
+            continue
         else:
             return []
     told = [unquoted("\n".join(lines)) for lines in entries] if known else []

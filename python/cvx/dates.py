@@ -1,0 +1,250 @@
+"""Dates that a question names, and dates that a memory means by "last Friday".
+
+The grammar is small on purpose, and English: a day with month and year in either order ("7 May
+2023", "May 7th, 2023"), an ISO date ("2023-05-07"), a day and month without a year, a month with or
+without a year, a year alone (1900 to 2099), and, where the asker's time is known, "yesterday",
+"today", "last Friday", "N days/weeks/months/years ago", "next month". A word that may be a month or
+something else ("may", "march") counts only with a capital and beside a number, or after a
+preposition ("in May").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
+
+MICROSECONDS_A_DAY = 86_400_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CALENDAR = (-62_135_596_800_000_000, 253_402_300_800_000_000)
+"""Years 1 to 9999: a clock that counts something else than microseconds may lie beyond."""
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+_NUMBER_OF = {name: at for at, name in enumerate(_MONTHS, start=1)} | {
+    name[:3]: at for at, name in enumerate(_MONTHS, start=1)
+}
+_NUMBER_OF["sept"] = 9
+_MONTH = r"(?P<month>" + "|".join(sorted(_NUMBER_OF, key=len, reverse=True)) + r")\.?"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_GAP = r"(?:\s*,\s*|\s+)"
+_YEAR = r"(?P<year>(?:19|20)\d\d)"
+_FORMS = [
+    re.compile(rf"\b{_YEAR}-(?P<number>\d\d)-(?P<day>\d\d)\b"),
+    re.compile(rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}(?:{_GAP}{_YEAR})?\b", re.IGNORECASE),
+    re.compile(rf"\b{_MONTH}\s+{_DAY}\b(?:{_GAP}{_YEAR}\b)?", re.IGNORECASE),
+    re.compile(rf"\b{_MONTH},?\s+(?:of\s+)?{_YEAR}\b", re.IGNORECASE),
+    re.compile(rf"\b(?:in|during|since|until|by|of|last|early|late|mid)[\s-]+{_MONTH}(?!\w)", re.I),
+    re.compile(r"\b(?P<month>" + "|".join(m.title() for m in _MONTHS if m not in ("march", "may"))
+               + r")\b"),
+    re.compile(rf"(?<![\d.,-]){_YEAR}(?![\d,-]|\.\d)"),
+]  # fmt: skip
+_COUNTS = {
+    "a": 1, "an": 1, "one": 1, "two": 2, "a couple of": 2, "three": 3, "four": 4, "five": 5,
+    "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,
+}  # fmt: skip
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_NEAR_DAYS = {
+    "the day before yesterday": -2,
+    "yesterday": -1,
+    "last night": -1,
+    "today": 0,
+    "tonight": 0,
+    "this morning": 0,
+    "this afternoon": 0,
+    "this evening": 0,
+    "tomorrow": 1,
+    "the day after tomorrow": 2,
+}
+
+
+def _any_of(words: Iterable[str]) -> str:
+    return "|".join(sorted(words, key=len, reverse=True)).replace(" ", r"\s+")
+
+
+_RELATIVE = re.compile(
+    rf"\b(?:(?P<near>{_any_of(_NEAR_DAYS)})"
+    rf"|(?P<count>\d{{1,4}}|{_any_of(_COUNTS)})"
+    r"\s+(?P<unit>day|week|month|year)s?\s+ago"
+    rf"|(?P<which>last|next|this)\s+(?P<what>week|month|year|weekend|{_any_of(_WEEKDAYS)}))\b",
+    re.IGNORECASE,
+)
+_STEP = {"last": -1, "this": 0, "next": 1}
+
+
+class DateNamed(NamedTuple):
+    """A date as far as it was named.
+
+    Attributes
+    ----------
+    year, month, day : int or None
+        None where the question leaves it open.
+    """
+
+    year: int | None
+    month: int | None
+    day: int | None
+
+
+def read_dates(text: str, now: int | None = None) -> tuple[list[DateNamed], str]:
+    """Find the dates in a question.
+
+    Parameters
+    ----------
+    text : str
+        The question.
+    now : int, optional
+        When it is asked, in microseconds since 1970-01-01 UTC; without it, or where the calendar
+        has no such time, "yesterday" and the like say nothing.
+
+    Returns
+    -------
+    list of DateNamed
+        In the order of the grammar's forms. Dates that do not exist are left out.
+    str
+        The question without them.
+
+    Examples
+    --------
+    >>> read_dates("What did Ann paint on 7 May, 2023?")
+    ([DateNamed(year=2023, month=5, day=7)], 'What did Ann paint on ?')
+    >>> read_dates("May I come in March?")
+    ([DateNamed(year=None, month=3, day=None)], 'May I come ?')
+    """
+    found: list[DateNamed] = []
+    for form in _FORMS:
+        for match in form.finditer(text):
+            named = _named(match)
+            if named is not None:
+                found.append(named)
+        text = form.sub(" ", text)
+    if now is not None and _CALENDAR[0] <= now < _CALENDAR[1]:
+        for meant in relative_dates(text, now):
+            day = meant.day
+            found.append(
+                DateNamed(
+                    day.year,
+                    None if meant.unit == "year" else day.month,
+                    day.day if meant.unit in ("day", "week") else None,
+                )
+            )
+        text = _RELATIVE.sub(" ", text)
+    return found, " ".join(text.split())
+
+
+class RelativeDate(NamedTuple):
+    """A date that is named by its distance from the day of the text.
+
+    Attributes
+    ----------
+    words : str
+        As it is named.
+    day : date
+        The day; of a longer time, one within it.
+    unit : {"day", "week", "month", "year"}
+        How long a time is meant.
+    """
+
+    words: str
+    day: date
+    unit: str
+
+    def __str__(self) -> str:
+        if self.unit == "week":
+            monday = self.day - timedelta(days=self.day.weekday())
+            return f"week of {monday:%Y-%m-%d}"
+        return self.day.isoformat()[: {"day": 10, "month": 7, "year": 4}[self.unit]]
+
+
+def relative_dates(text: str, timestamp: int) -> list[RelativeDate]:
+    """Resolve "yesterday", "last Friday", "two weeks ago", "next month" in what was said.
+
+    Parameters
+    ----------
+    text : str
+        What was said.
+    timestamp : int
+        When, in microseconds since 1970-01-01 UTC.
+
+    Returns
+    -------
+    list of RelativeDate
+        In the order of the text; none at a time that the calendar does not have.
+
+    Examples
+    --------
+    >>> friday = 1_683_504_000_000_000    # Monday 2023-05-08
+    >>> [(one.words, str(one)) for one in relative_dates("Last Friday, or 3 months ago?", friday)]
+    [('Last Friday', '2023-05-05'), ('3 months ago', '2023-02')]
+    """
+    if not _CALENDAR[0] <= timestamp < _CALENDAR[1]:
+        return []
+    out, today = list[RelativeDate](), None
+    for match in _RELATIVE.finditer(text):
+        today = today or (_EPOCH + timedelta(microseconds=timestamp)).date()
+        try:
+            day, unit = _meant(match, today)
+        except (OverflowError, ValueError):  # before the year 1, or after 9999
+            continue
+        out.append(RelativeDate(match.group(), day, unit))
+    return out
+
+
+def _meant(match: re.Match[str], today: date) -> tuple[date, str]:
+    near, count, unit, which, what = (
+        part and " ".join(part.casefold().split()) for part in match.groups()
+    )
+    if near:
+        return today + timedelta(days=_NEAR_DAYS[near]), "day"
+    if which:
+        step = _STEP[which]
+        if what in _WEEKDAYS:
+            # The last one before today, the first one after it; this one may be today.
+            ahead = (_WEEKDAYS.index(what) - today.weekday() - (step == 1)) % 7 + (step == 1)
+            return today + timedelta(days=ahead - 7 if step == -1 else ahead), "day"
+        if what == "weekend":
+            saturday = today + timedelta(days=5 - today.weekday() + 7 * step)
+            return saturday, "day"
+        return _shifted(today, step, what or ""), what or ""
+    back = _COUNTS.get(count or "") or int(count or 0)
+    return _shifted(today, -back, unit or ""), unit or ""
+
+
+def _shifted(day: date, steps: int, unit: str) -> date:
+    """Return a day so many days, weeks, months or years later, the last of a shorter month."""
+    if unit in ("day", "week"):
+        return day + timedelta(days=steps * (7 if unit == "week" else 1))
+    months = 12 * day.year + day.month - 1 + steps * (12 if unit == "year" else 1)
+    year, month = divmod(months, 12)
+    last = (date(year + (month == 11), (month + 1) % 12 + 1, 1) - timedelta(days=1)).day
+    return date(year, month + 1, min(day.day, last))
+
+
+def _named(match: re.Match[str]) -> DateNamed | None:
+    parts = match.groupdict()
+    month = parts.get("number") or parts.get("month")
+    number = None
+    if month is not None:
+        number = int(month) if month.isdigit() else _NUMBER_OF[month.casefold()]
+    year = int(parts["year"]) if parts.get("year") else None
+    day = int(parts["day"]) if parts.get("day") else None
+    if number is None or day is None:
+        return DateNamed(year, number, day) if number is None or 1 <= number <= 12 else None
+    try:
+        # 2000 is a leap year: without a year, 29 February may exist.
+        date(year or 2000, number, day)
+    except ValueError:
+        return None
+    return DateNamed(year, number, day)
