@@ -47,7 +47,7 @@ def test_a_memory_of_a_megabyte_is_shown_in_part_and_leaves_room_for_others() ->
 def test_a_summary_that_is_none_leaves_the_best_memories_whole(summary: object) -> None:
     memory = spoken(*(f"The spare key number {n} is under pot {n}." for n in range(30)))
     plan = memory.learning.pipeline
-    budget = Budget(summarise=lambda *_: summary)  # type: ignore[arg-type,return-value]
+    budget = Budget(summarise=lambda *_: summary)  # type: ignore[arg-type]
     memory.learning.pipeline = replace(plan, serving=replace(plan.serving, budget=budget))
     block = memory.context("Where is the spare key?", 100)
     assert block.hits
