@@ -107,6 +107,8 @@ def main(arguments: list[str]) -> None:
             continue
         for package in packages:
             use(package.resolve(), python, tests=tests and package.suffix == ".whl")
+        # What an sdist compiles is the same for every version, and takes minutes.
+        packages = [one for one in packages if one.suffix == ".whl"] or packages
 
 
 if __name__ == "__main__":
