@@ -28,9 +28,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         default=Path(DEFAULT_CACHE),
         help="games, demonstrations and translations",
     )
+    add(
+        "--demonstrations",
+        type=int,
+        metavar="N",
+        help="N winning ones of games of any type, 0 for none; default one a type",
+    )
     given = list(sys.argv[1:] if argv is None else argv)
     found = options.parse_args(given)
-    domain = Alfworld(found.games, found.cache)
+    domain = Alfworld(found.games, found.cache, found.demonstrations)
     return run_command(domain, found, shlex.join([*program.split(), *given]))
 
 

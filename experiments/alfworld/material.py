@@ -13,17 +13,20 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cvx.errors import InvalidInputError
 from experiments.alfworld.demonstrations import DEFAULT_CACHE, demonstrate
 from experiments.alfworld.engine import GAME_FILE, AlfworldGame, find_games, spoken
 from experiments.alfworld.generator import TASK_TYPES, generate_games
 from experiments.errors import DemonstrationError, GameError, GameNotFoundError
 from experiments.harness.domain import Material
+from experiments.plans import Played
 
 if TYPE_CHECKING:
     from experiments.harness.setup import Setup
     from experiments.textgames.llm import LLMPolicy
 
 _TO_SHOW = 6  # games of each kind among which a winning demonstration is looked for
+_SHOWN_STEPS = 50  # of a demonstration, however many steps the players have
 _TRAIN, _TEST = "valid_train", "valid_seen"
 # Generated games to measure on have seeds that no games to learn from or to show have.
 _UNSEEN = 1_000_000
@@ -42,10 +45,13 @@ class Alfworld:
         ``valid_seen``.
     cache : Path
         Where generated games, translations and demonstrations are kept.
+    demonstrations : int, optional
+        So many, of games drawn at random, whatever their type; 0 for none. Default one a type.
     """
 
     games: Path | None = None
     cache: Path = Path(DEFAULT_CACHE)
+    demonstrations: int | None = None
 
     @property
     def name(self) -> str:
@@ -57,8 +63,17 @@ class Alfworld:
         """Whether the games are those of the ALFWorld release."""
         return self.games is not None
 
-    def check(self, setup: Setup) -> None:  # noqa: ARG002
-        """Raise a GameNotFoundError for a folder without the parts that are needed."""
+    def check(self, setup: Setup) -> None:
+        """Raise a CvxError for a folder without its parts, or demonstrations that cannot be."""
+        if self.demonstrations is not None and self.demonstrations < 0:
+            raise InvalidInputError(
+                f"demonstrations is {self.demonstrations}: give 0 for none, or how many"
+            )
+        if self.demonstrations in (0, 1) and "shuffled" in setup.arms:
+            raise InvalidInputError(
+                f"the arm 'shuffled' exchanges the goals of demonstrations, and there are "
+                f"{self.demonstrations}: leave it out of the arms, or show at least 2"
+            )
         if self.games is not None:
             for part in (_TRAIN, _TEST):
                 find_games(_split(self.games, part))
@@ -85,15 +100,20 @@ class Alfworld:
             unseen = find_games(_split(self.games, _TEST))
             games = list(pool if setup.measures else unseen)
         random.Random(f"order {seed}").shuffle(games)
-        demonstrations, shown = self._shown(pool, setup.max_steps, seed)
-        left = [game for game in games if game not in shown.values()]
-        return Material(demonstrations, list(shown), left, unseen)
+        shown = self._shown(pool, seed)
+        left = [game for game in games if game not in shown]
+        told = [(steps[0].observation.goal, steps) for steps in shown.values()]
+        return Material(told, [self.name_of(game) for game in shown], left, unseen)
 
-    def _shown(
-        self, pool: Sequence[Path], max_steps: int, seed: int
-    ) -> tuple[list[Any], dict[str, Path]]:
-        rng = random.Random(f"demonstrations {seed}")
-        demonstrations, shown = [], {}
+    def _shown(self, pool: Sequence[Path], seed: int) -> dict[Path, list[Played]]:
+        """Return games with a winning demonstration of each."""
+        rng, shown = random.Random(f"demonstrations {seed}"), dict[Path, list[Played]]()
+        if self.demonstrations is not None:
+            choices = list(pool)
+            rng.shuffle(choices)
+            for _ in range(self.demonstrations):
+                self._show(choices, shown, seed, "any type")
+            return shown
         for task_type in TASK_TYPES:
             choices = [game for game in pool if self.task_type_of(game) == task_type]
             if not choices:
@@ -102,20 +122,25 @@ class Alfworld:
                     "each kind of task is shown once, so get the folder whole"
                 )
             rng.shuffle(choices)
-            for game in choices:
-                with contextlib.suppress(DemonstrationError):
-                    steps = demonstrate(
-                        game, by=("expert",), seed=seed, max_steps=max_steps, cache=self.cache
-                    )
-                    demonstrations.append((steps[0].observation.goal, steps))
-                    shown[self.name_of(game)] = game
-                    break
-            else:
-                raise DemonstrationError(
-                    f"none of {len(choices)} games of type {task_type} was won by the expert in "
-                    f"{max_steps} steps: raise max_steps"
+            self._show(choices, shown, seed, f"type {task_type}")
+        return shown
+
+    def _show(
+        self, choices: list[Path], shown: dict[Path, list[Played]], seed: int, which: str
+    ) -> None:
+        """Demonstrate the first of these games that the expert wins, and take it from them."""
+        tried = 0
+        while choices:
+            game, tried = choices.pop(0), tried + 1
+            with contextlib.suppress(DemonstrationError):
+                shown[game] = demonstrate(
+                    game, by=("expert",), seed=seed, max_steps=_SHOWN_STEPS, cache=self.cache
                 )
-        return demonstrations, shown
+                return
+        raise DemonstrationError(
+            f"none of {tried} games of {which} was won by the expert in {_SHOWN_STEPS} steps: "
+            "get the folder whole"
+        )
 
     def open(self, game: Path, setup: Setup) -> AlfworldGame:
         """Open a game to be played once."""
@@ -142,11 +167,14 @@ class Alfworld:
     def describe(self) -> Mapping[str, Any]:
         """Return the folder and the versions of the packages that make the games."""
         packages = {name: version(name) for name in ("textworld", "alfworld")}
-        return {"games": None if self.games is None else str(self.games), "versions": packages}
+        games = None if self.games is None else str(self.games)
+        return {"games": games, "demonstrations": self.demonstrations, "versions": packages}
 
     def words(self, setup: Setup) -> tuple[str, str]:
         """Say which games are played, and what is demonstrated."""
-        shown = "6 winning demonstrations (one a task type, alfworld's handcoded expert)"
+        drawn = "one a task type" if self.demonstrations is None else "of any type"
+        n = len(TASK_TYPES) if self.demonstrations is None else self.demonstrations
+        shown = f"{n} winning demonstrations ({drawn}, alfworld's handcoded expert)"
         if self.games is None:
             return "ALFWorld-generated games", f"{shown} of other games"
         if setup.measures:

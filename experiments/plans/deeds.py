@@ -41,11 +41,12 @@ class Deed(NamedTuple):
         return deed.command in self.opened and not own_plan
 
 
-def lasting(deeds: Iterable[Deed], slots: Sequence[str], lexicon: Lexicon) -> list[tuple[str, str]]:
-    """Return the moments and the abstract commands of what was done to a goal's things, and lasted.
+def settled(deeds: Iterable[Deed], slots: Sequence[str], lexicon: Lexicon) -> list[Deed]:
+    """Return deeds without those that cancelled out.
 
+    Two do where each made the other possible again, as taking a thing and putting it back do.
     Where a deed made it possible to do an earlier one anew, which was spent, and that was done
-    next, the two cancel out: of take, clean, put down, take, put there remains take, clean, put
+    next, these two do as well: of take, clean, put down, take, put there remains take, clean, put
     there. What was done to another thing in between may have needed that, so then all is kept; so
     is what one and the same plan says.
 
@@ -56,20 +57,41 @@ def lasting(deeds: Iterable[Deed], slots: Sequence[str], lexicon: Lexicon) -> li
     slots : sequence of str
         The names of the goal's things, see `Lexicon.slots`.
     lexicon : Lexicon
-
-    Returns
-    -------
-    list of (str, str)
     """
     binding = Binding(slots, lexicon)
     left: list[tuple[Deed, str]] = []
     for deed in deeds:
         action = binding.abstract(deed.command, deed.aim)
         does, about = signature([action]), set(variables_of(action))
-        anew = any(d.spent and signature([earlier]) == does for d, earlier in left)
-        if anew and left[-1][0].allowed(deed) and about.issubset(variables_of(left[-1][1])):
-            left.pop()
-        elif about:
-            left.append((deed, action))
+        before = left[-1][0] if left else None
+        if before is not None and before.allowed(deed) and about:
+            if before.spent and before.command in deed.opened:
+                left.pop()
+                continue
+            anew = any(d.spent and signature([earlier]) == does for d, earlier in left)
+            if anew and about.issubset(variables_of(left[-1][1])):
+                left.pop()
+                continue
+        left.append((deed, action))
+    return [deed for deed, _ in left]
+
+
+def lasting(deeds: Iterable[Deed], slots: Sequence[str], lexicon: Lexicon) -> list[tuple[str, str]]:
+    """Return the moments and the abstract commands of what was done to a goal's things, and lasted.
+
+    Parameters
+    ----------
+    deeds, slots, lexicon
+        As for `settled`.
+
+    Returns
+    -------
+    list of (str, str)
+    """
     binding = Binding(slots, lexicon)
-    return [(deed.moment, binding.abstract(deed.command, deed.aim)) for deed, _ in left]
+    about = [d for d in deeds if variables_of(binding.abstract(d.command, d.aim))]
+    binding = Binding(slots, lexicon)
+    return [
+        (deed.moment, binding.abstract(deed.command, deed.aim))
+        for deed in settled(about, slots, lexicon)
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from cvx.scoring import Durations
 from cvx.types import Episode
 from experiments.plans.atlas import moving
 from experiments.plans.clauses import Goal, align, clauses, holds, instructs, names_in
+from experiments.plans.deeds import Deed, settled
 from experiments.plans.demonstration import Demonstrations, Played
 from experiments.plans.lexicon import Lexicon
 from experiments.plans.searches import EXPLORED, ORIGIN, Search, Searches, Trial
@@ -20,7 +21,8 @@ PLAN, SUBGOAL, MOMENT = "goal", "subgoal", "explore"
 """Tags of events: the start of an attempt, a step of its plan, an explored step."""
 
 GOAL, COMMANDS, TOLD, MOVES, SLOTS = "goal", "commands", "told", "moves", "slots"
-"""Metadata of episodes: what a demonstration said, did and was told, and a goal's names."""
+UNDONE = "undone"
+"""Metadata of episodes: what a demonstration said, did, undid and was told, a goal's names."""
 
 FOLLOWED, TOOK, COMPOSED = "plan", "took", "composed"
 """Metadata of attempts: the plan's signature, how many commands were given, whether it is what
@@ -40,6 +42,8 @@ class Shown(NamedTuple):
         What was done.
     aimed : bool
         Whether it serves the clause itself, not only the way to what does.
+    after : tuple of str
+        What could be done one step later.
     """
 
     commands: tuple[str, ...]
@@ -47,6 +51,7 @@ class Shown(NamedTuple):
     last: str | None
     command: str
     aimed: bool
+    after: tuple[str, ...] = ()
 
 
 class Part(NamedTuple):
@@ -90,13 +95,15 @@ def understand(lexicon: Lexicon, demonstrations: Demonstrations) -> list[Part]:
         for step, after in pairwise(steps):
             if lexicon.instructs(step.command):
                 insert(goal.clauses, clauses(after.observation.text), step.command)
-    names = [read(lexicon, goal) for goal in goals]
+    back = [undone(steps) for _, steps in demonstrations]
+    names = [read(lexicon, goal, own) for goal, own in zip(goals, back, strict=True)]
     aimed = {c for goal in goals for c in goal.commands if lexicon.aimed(shape(c))}
     parts = []
     for number, served in enumerate(align(goals, aimed)):
         kept: dict[str, Any] = {
             GOAL: "\n".join(goals[number].clauses),
             COMMANDS: goals[number].commands,
+            UNDONE: back[number],
             TOLD: places[number],
             MOVES: moves[number],
         }
@@ -106,6 +113,7 @@ def understand(lexicon: Lexicon, demonstrations: Demonstrations) -> list[Part]:
         for clause, slots, own in zip(goals[number].clauses, names[number], shares, strict=True):
             # What held without a command does not show that nothing has to be done for it.
             if own or kept or not holds(clause, slots, texts):
+                own = _settled(own, slots, lexicon)
                 parts.append(Part(clause, slots, own, kept, search))
                 kept = {}
     return parts
@@ -123,9 +131,10 @@ def _shares(steps: Sequence[Played], served: Sequence[int | None], n: int) -> li
     shares: list[list[Shown]] = [[] for _ in range(n)]
     before: tuple[str, ...] = ()
     last, waiting, latest = None, [], 0
-    for (seen, command), place in zip(steps, served, strict=True):
+    later = [*(step.observation.admissible_commands for step in steps[1:]), ()]
+    for (seen, command), place, after in zip(steps, served, later, strict=True):
         can = seen.admissible_commands
-        waiting.append(Shown(can, before, last, command, place is not None))
+        waiting.append(Shown(can, before, last, command, place is not None, after))
         before, last = can, command
         if place is not None:
             shares[place] += waiting
@@ -134,13 +143,44 @@ def _shares(steps: Sequence[Played], served: Sequence[int | None], n: int) -> li
     return shares
 
 
-def read(lexicon: Lexicon, goal: Goal) -> list[list[str]]:
+def _settled(steps: list[Shown], slots: Sequence[str], lexicon: Lexicon) -> list[Shown]:
+    """Leave out what the demonstrator did for a clause and undid again."""
+    deeds = []
+    for place, step in enumerate(steps):
+        if step.aimed:
+            opened = frozenset(step.after).difference(step.commands)
+            spent = step.command not in step.after
+            deeds.append(Deed(step.command, "", place, None, opened, spent))
+    kept = {deed.attempt for deed in settled(deeds, slots, lexicon)}
+    return [step for place, step in enumerate(steps) if not step.aimed or place in kept]
+
+
+def undone(steps: Sequence[Played]) -> list[int]:
+    """Return the places of commands of which the next took the last back, such as taking a thing
+    and putting it down where it was: each made the other possible again.
+    """
+    can = [frozenset(step.observation.admissible_commands) for step in steps]
+    left: list[int] = []
+    found: list[int] = []
+    for place in range(len(steps) - 1):
+        if left:
+            last = left[-1]
+            earlier, later = steps[last].command, steps[place].command
+            opened, reopened = can[last + 1] - can[last], can[place + 1] - can[place]
+            if later in opened and earlier in reopened and earlier not in can[last + 1]:
+                found += [left.pop(), place]
+                continue
+        left.append(place)
+    return sorted(found)
+
+
+def read(lexicon: Lexicon, goal: Goal, undone: Collection[int] = ()) -> list[list[str]]:
     """Learn how a demonstration speaks; return the names of things in each clause."""
     heard = {a.word for command in goal.commands for a in arguments(command)}
     names = [names_in(clause, heard) for clause in goal.clauses]
     for clause, slots in zip(goal.clauses, names, strict=True):
         lexicon.said(clause, slots)
-    lexicon.did(goal.commands, {name for slots in names for name in slots})
+    lexicon.did(goal.commands, {name for slots in names for name in slots}, undone)
     return names
 
 
@@ -210,7 +250,8 @@ def learned(episodes: Sequence[Episode]) -> Lexicon:
             told, commands = episode.metadata[TOLD], episode.metadata[COMMANDS]
             lexicon.told(commands, told)
             lexicon.moves.update(episode.metadata[MOVES])
-            read(lexicon, Goal(episode.metadata[GOAL].split("\n"), commands))
+            goal = Goal(episode.metadata[GOAL].split("\n"), commands)
+            read(lexicon, goal, episode.metadata[UNDONE])
     for episode in episodes:
         take_in(lexicon, episode)
     return lexicon

@@ -7,10 +7,19 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from cvx.scoring import wilson
-from experiments.plans.words import FUNCTION_WORDS, arguments, rest, shape, slot_of, spans, words
+from experiments.plans.words import (
+    FUNCTION_WORDS,
+    arguments,
+    rest,
+    shape,
+    slot_of,
+    spans,
+    unnumbered,
+    words,
+)
 
 _PLAUSIBLE = 0.25  # other readings of a plan must be as likely as this; set by hand
-
+_NEEDLESS = 0.1  # how likely a step of a plan was needless: tried where all else failed
 # Above a half: with that, looking into things on the way to putting something into such a thing
 # stayed in the plan, each time, and 20 of 24 such tuning games were lost. At .7 it was
 # enough that a tool was picked up along with every two things: to pick up things was no step then.
@@ -75,15 +84,30 @@ class Lexicon:
         form = shape(command)
         return self._told[form] / (self._given[form] + 1) >= 0.5
 
-    def did(self, commands: Iterable[str], slots: Collection[str]) -> None:
-        """Take in the commands that reached a goal, and the names of the goal's things."""
+    def did(
+        self, commands: Sequence[str], slots: Collection[str], undone: Collection[int] = ()
+    ) -> None:
+        """Take in the commands that reached a goal, and the names of the goal's things.
+
+        What was done to eight things on the way to one goal was shown once, and what was undone at
+        once was not shown as a step.
+
+        Parameters
+        ----------
+        commands : sequence of str
+        slots : collection of str
+        undone : collection of int, optional
+            The places of commands that were undone at once, and of those that did it.
+        """
         for command in commands:
             self.verbs.add(words(command)[0])
+            self.nouns.update(part.word for part in arguments(command))
+        lasted = (c for place, c in enumerate(commands) if place not in undone)
+        for command in dict.fromkeys(map(unnumbered, lasted)):
             parts = arguments(command)
             self._uses[shape(command)] += 1
             self._aimed[shape(command)] += any(a.word in slots for a in parts)
             for part in parts:
-                self.nouns.add(part.word)
                 self._uses[part.position] += 1
                 self._aimed[part.position] += part.word in slots
 
@@ -99,7 +123,8 @@ class Lexicon:
         """Yield a plan, then the other ways of reading it, each with its odds.
 
         A thing that was both the goal's and where something is always done may have been shown
-        as the latter: any variable but the first of a command may stand for its noun alone.
+        as the latter: any variable but the first of a command may stand for its noun alone. And
+        any step but the last may have been needless.
         """
         if not plan:
             return
@@ -110,6 +135,8 @@ class Lexicon:
                 if noun and self.doubt(part.position) > _PLAUSIBLE:
                     other = subgoal.replace(part.word, noun)
                     yield (*plan[:place], other, *plan[place + 1 :]), self.doubt(part.position)
+        for place in range(len(plan) - 1):
+            yield (*plan[:place], *plan[place + 1 :]), _NEEDLESS
 
     def may_be_means(self, form: str) -> bool:
         """Whether commands of a shape at times do not name the goal's things.

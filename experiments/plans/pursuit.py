@@ -23,8 +23,9 @@ class Pursuit:
     """Goes through the clauses of a goal, and closes every attempt whose outcome is known.
 
     An attempt is a success when it was rewarded, or when the goal is reached; a failure when it
-    was carried out and nothing is left to do. One that is not carried out when all is over was cut
-    off: see `PlanMemory.close`. What is broken off, or of unknown use, leaves nothing in memory.
+    was carried out and nothing is left to do, or got stuck where another plan then succeeded. One
+    that is not carried out when all is over was cut off: see `PlanMemory.close`. What is broken
+    off, or of unknown use, leaves nothing in memory.
 
     Parameters
     ----------
@@ -50,6 +51,7 @@ class Pursuit:
         self.attempts, self.score = 0, 0.0
         self._attempt: Attempt | None = None
         self._held: list[Attempt] = []
+        self._stuck: list[Attempt] = []
 
     def attempt(self, heard: Iterable[str], texts: Iterable[str]) -> Attempt:
         """Return the attempt to go on with, past clauses for which nothing is to be done.
@@ -141,6 +143,7 @@ class Pursuit:
         if won or item.earned:
             self.plans.composed(attempt, item.deeds)
             item.deeds = []
+            self._blame_stuck(attempt)
         if won:
             for own in (attempt, *self._held):
                 self.plans.close(own, won=True)
@@ -152,12 +155,22 @@ class Pursuit:
         elif done or over or not attempt.plan:
             self.plans.close(attempt, won=False, cut_off=bool(attempt.plan) and not done)
         else:
-            self.plans.discard(attempt)
+            self._stuck.append(attempt)
         self.agenda.turn(over=done)
+
+    def _blame_stuck(self, winner: Attempt) -> None:
+        """Close attempts at the winner's clause that got stuck: another plan was the right one."""
+        own = [one for one in self._stuck if one.run.goal == winner.run.goal]
+        for one in own:
+            self._stuck.remove(one)
+            if signature(one.plan) == signature(winner.plan):
+                self.plans.discard(one)
+            else:
+                self.plans.close(one, won=False)
 
     def stop(self) -> None:
         """Break off: of attempts whose outcome is not known nothing is kept."""
-        left = self._held if self._attempt is None else [*self._held, self._attempt]
-        self._attempt, self._held = None, []
+        left = [*self._held, *self._stuck, *([] if self._attempt is None else [self._attempt])]
+        self._attempt, self._held, self._stuck = None, [], []
         for attempt in left:
             self.plans.discard(attempt)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cvx.errors import InvalidInputError
 from experiments.alfworld.__main__ import main
 from experiments.alfworld.generator import TASK_TYPES, generate_games
 from experiments.alfworld.material import Alfworld, generated_games
@@ -50,6 +51,30 @@ def test_demonstrations_of_a_seed_do_not_depend_on_how_many_games_are_played(
     assert [name.split("-")[0] for name in few.shown] == list(TASK_TYPES)
     assert len(few.games) == 2
     assert not set(few.shown) & {domain.name_of(game) for game in few.games}
+
+
+def test_demonstrations_do_not_depend_on_the_steps_of_players_and_may_be_few_or_none(
+    tmp_path: Path,
+) -> None:
+    two, none = (Alfworld(cache=tmp_path, demonstrations=n) for n in (2, 0))
+    long, short = (two.prepare(_setup(two, max_steps=steps), 3) for steps in (50, 5))
+    assert long.shown == short.shown
+    assert [len(steps) for _, steps in long.demonstrations] == [
+        len(steps) for _, steps in short.demonstrations
+    ]
+    assert len(long.shown) == 2
+    assert none.prepare(_setup(none), 3).demonstrations == []
+
+
+def test_a_negative_number_of_demonstrations_and_goals_that_cannot_be_exchanged_are_refused() -> (
+    None
+):
+    negative, one = Alfworld(demonstrations=-1), Alfworld(demonstrations=1)
+    with pytest.raises(InvalidInputError, match="demonstrations is -1"):
+        negative.check(_setup(negative))
+    with pytest.raises(InvalidInputError, match="show at least 2"):
+        one.check(_setup(one, arms=("full", "shuffled")))
+    one.check(_setup(one, arms=("full", "none")))
 
 
 @pytest.mark.slow

@@ -148,3 +148,12 @@ def test_a_step_that_was_done_in_another_way_is_kept() -> None:
         Deed("hang hat 1 in peg 1", "b", 1, "hang {0.0} on {1.0}", frozenset(), True),
     ]
     assert lasting(deeds, SLOTS, _lexicon())[1] == ("b", "hang {0.0} in {1.0}")
+
+
+def test_what_is_taken_and_put_back_cancels_out() -> None:
+    took = Deed("grab hat 1 from nook 1", "m", 1, None, frozenset({"hang hat 1 on nook 1"}), True)
+    back = Deed("hang hat 1 on nook 1", "m", 2, None, frozenset({"grab hat 1 from nook 1"}), True)
+    hung = Deed("hang hat 1 on peg 1", "m", 4, None, frozenset(), True)
+    again = took._replace(attempt=3, opened=frozenset({"hang hat 1 on peg 1"}))
+    done = [action for _, action in lasting([took, back, again, hung], SLOTS, _lexicon())]
+    assert done == ["grab {0.0} from nook", "hang {0.0} on {1.0}"]

@@ -79,3 +79,19 @@ def test_plans_for_other_goals_say_nothing_of_what_those_for_one_agree_on() -> N
     assert lexicon.fixed(("cook # with #", 1)), "three agree of each goal's four"
     lexicon.reached("oven the {0}", ["cook {0.0} with stove"])
     assert not lexicon.fixed(("cook # with #", 1)), "six of seven are not surely more than .6"
+
+
+def test_what_was_done_to_eight_things_on_the_way_to_one_goal_was_shown_once() -> None:
+    lexicon = Lexicon()
+    lexicon.did([f"lift box {n}" for n in range(8)] + ["hang hat 1 on box 3"], ["hat", "box"])
+    lexicon.did(["lift lid 1", "hang hat 1 on peg 1"], ["hat", "peg"])
+    assert not lexicon.aimed("lift #"), "one of two demonstrations is no rule"
+    assert lexicon.aimed("hang # on #")
+
+
+def test_any_step_but_the_last_may_have_been_needless() -> None:
+    plan = ("grab {0.0}", "wave {0.0}", "hang {0.0}")
+    readings = dict(Lexicon().readings(plan, {}))
+    assert readings[plan] == 1.0
+    assert 0 < readings["grab {0.0}", "hang {0.0}"] < 0.25
+    assert plan[:2] not in readings, "the last one brought the reward"

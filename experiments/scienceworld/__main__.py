@@ -1,0 +1,32 @@
+"""The learning experiment on ScienceWorld: ``python -m experiments.scienceworld``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Play the experiment; return 0, or 2 where something asked for cannot be played."""
+    from experiments.harness.command import parser, run_command
+    from experiments.scienceworld.material import TASKS, ScienceWorld
+
+    program = "python -m experiments.scienceworld"
+    options = parser(program, __doc__)
+    options.set_defaults(max_steps=100, seeds=3, rounds=3, games_per_round=16, measured=24)
+    options.add_argument("--tasks", default=",".join(TASKS), help="joined by commas")
+    options.add_argument("--simplified", default="easy", help="the simulator's; '' for none")
+    given = list(sys.argv[1:] if argv is None else argv)
+    found = options.parse_args(given)
+    tasks = tuple(name for name in found.tasks.split(",") if name)
+    domain = ScienceWorld(tasks, found.simplified)
+    return run_command(domain, found, shlex.join([*program.split(), *given]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
