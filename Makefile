@@ -21,7 +21,7 @@ endif
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 NATIVE := .venv/.native
 
-.PHONY: help run test test-rust miri test-python requirements check docs format lock nightly bench figures build packages clean
+.PHONY: help run test test-rust miri test-python requirements check docs format lock nightly bench cluster figures build packages clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -128,6 +128,9 @@ bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, games, t
 	$(PY) -m benches.million || missed=1
 	cargo bench --quiet -p cvx-benches || missed=1
 	exit $$missed
+
+cluster: $(NATIVE) ## nodes of a local Ray cluster die, a namespace moves, and what a call costs
+	$(PY) -m experiments.cluster --table $(ARGS)
 
 figures: $(NATIVE) ## docs/figures.md, from what `make bench` and the experiments left in runs/
 	$(PY) -m benches.figures

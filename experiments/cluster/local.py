@@ -23,6 +23,7 @@ QUICK = {
 }
 """Ray as it is set here: a dead node is noticed in two seconds."""
 _STORE = 80 * 2**20
+_TRIES = 3
 
 
 class LocalCluster:
@@ -52,8 +53,15 @@ class LocalCluster:
 
     def add(self) -> None:
         """Start one more node."""
-        node = self._cluster.add_node(num_cpus=1, object_store_memory=_STORE, wait=False)
-        self._nodes[node.node_id] = node
+        for left in reversed(range(_TRIES)):
+            try:
+                node = self._cluster.add_node(num_cpus=1, object_store_memory=_STORE, wait=False)
+            except Exception:  # of Ray: a busy machine did not start it in time
+                if not left:
+                    raise
+            else:
+                self._nodes[node.node_id] = node
+                return
 
     def kill(self, host: dict[str, Any]) -> None:
         """Kill the node of a host of ``stats()["hosts"]``, with the host, as a lost machine is.

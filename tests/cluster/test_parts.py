@@ -173,6 +173,24 @@ def test_a_change_that_comes_twice_changes_nothing(tmp_path: Path) -> None:
             assert tables_of(both.copy.memory.record) == before
 
 
+def test_changes_that_come_together_leave_what_they_leave_one_by_one(tmp_path: Path) -> None:
+    with pair(tmp_path) as both:
+        held: list[Shipment] = []
+        both.copy.close()
+
+        def hold(_host: str, shipments: Sequence[Shipment]) -> str:
+            held.extend(shipments)
+            return ""
+
+        take, both.send = both.send, hold  # type: ignore[method-assign]
+        write_at_random(both, 60, seed=5)
+        both.copy = Part(3, both.copy.folder, SETTINGS, Duty())
+        both.copy.follow(1, held[0][0] - 1)
+        assert take("copy", held) == ""
+        assert_same_rows(both)
+        assert both.copy.number == held[-1][0]
+
+
 @pytest.mark.requirement("B22")
 def test_a_shard_of_another_epoch_is_not_taken_from(tmp_path: Path) -> None:
     with pair(tmp_path) as both:
@@ -254,7 +272,10 @@ def test_a_namespace_that_is_carved_out_is_alone_and_whole(tmp_path: Path) -> No
             assert carved.record.damage() == []
         assert b"unheard-of" not in (alone / "memory.db").read_bytes()
         # What is gone is not answered here any more, by its namespace or by its id.
+        before = both.call("count")
         both.primary.gone.add("ns1")
+        active = sum(event.state == "active" for event in mine)
+        assert both.call("count") == before - active
         for verb, args, options in (
             ("add", ["late"], {"namespace": "ns1"}),
             ("update", [mine[0].id], {"text": "late"}),

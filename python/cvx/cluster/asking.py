@@ -18,6 +18,7 @@ from cvx.errors import MissingShardsError, UnknownError
 _COOL_S = 1.0
 """So long a host that did not answer is not asked again, unless another layout comes first."""
 _PAUSE_S = 0.03
+_SHARE = 0.9
 _AT_ONCE = 32
 
 
@@ -122,14 +123,15 @@ class Asker:
         A read ends at ``end`` of the monotonic clock, by default when its deadline is over.
         """
         if reads(question.verb):
-            return self._read(question, end or time.monotonic() + self.deadline_s)
+            # What is left is for the way back.
+            return self._read(question, end or time.monotonic() + _SHARE * self.deadline_s)
         return self._write(question)
 
     def all(self, questions: Sequence[Question]) -> list[Any]:
         """Return the answers of several shards, all within one deadline."""
         if len(questions) == 1:
             return [self.one(questions[0])]
-        end = time.monotonic() + self.deadline_s
+        end = time.monotonic() + _SHARE * self.deadline_s
         return list(self._threads().map(lambda one: self.one(one, end), questions))
 
     def many(self, questions: Sequence[Question]) -> list[Any]:
@@ -229,6 +231,9 @@ class Asker:
                 host = sent.pop(one)
                 try:
                     kind, answer = ray.get(one)
+                except ray.exceptions.RayTaskError:
+                    # A fault of a verb, not of its host.
+                    raise
                 except ray.exceptions.RayError:
                     self._miss(host)
                     continue

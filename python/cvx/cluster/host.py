@@ -99,10 +99,11 @@ class Host:
             answer = part.call(request, verb, bound, args, options, self._sender(part))
         except MovedAwayError:
             return "elsewhere", None
-        except (CvxError, TypeError) as error:
+        except (CvxError, TypeError, AttributeError) as error:
+            if self._parts.get(shard) is not part:
+                # It was closed under it: another host has the shard, or this one has it anew.
+                return "moved", None
             return "error", error
-        except AttributeError as error:
-            return "error", TypeError(str(error))
         archive = self._archives.get(shard)
         if archive is not None and archive.is_due:
             archive.keep_up(self._root)

@@ -240,7 +240,7 @@ class ClusterMemory:
     def add_many(
         self, items: Iterable[Any], *, namespace: str | None = None, again: bool = False
     ) -> IntArray:
-        """Remember several things, in one call a shard; of one shard, all of them or none.
+        """Remember several things, in one call a namespace; of one namespace, all of them or none.
 
         Parameters
         ----------
@@ -252,22 +252,22 @@ class ClusterMemory:
         ndarray of shape (n,), int64
             The ids, in order.
         """
-        whose = self._whose(namespace)
+        own = self._whose(namespace)
         layout = self._asker.layout
         listed = list(rows_of(items))
-        by_shard: dict[int, list[int]] = {}
+        # By namespace too: each may move by itself.
+        parts: dict[tuple[int, str], list[int]] = {}
         for place, item in enumerate(listed):
             named, entity = _names_of(item)
-            by_shard.setdefault(layout.shard_of(self._whose(named or whose), entity), []).append(
-                place
-            )
+            whose = self._whose(named or own)
+            parts.setdefault((layout.shard_of(whose, entity), whose), []).append(place)
         ids: dict[int, list[int]] = {}
         asked = []
-        for shard, places in by_shard.items():
-            options = {"again": again, "namespace": whose} if again else {"namespace": whose}
+        for (shard, whose), places in parts.items():
+            options = {"namespace": whose, **({"again": True} if again else {})}
             some = [listed[place] for place in places]
             asked.append(self._question(shard, "add_many", [some], options))
-        for places, found in zip(by_shard.values(), self._asker.all(asked), strict=True):
+        for places, found in zip(parts.values(), self._asker.all(asked), strict=True):
             given = self._given(found).tolist()
             if len(given) == len(places):
                 ids.update((place, [one]) for place, one in zip(places, given, strict=True))

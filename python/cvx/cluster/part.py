@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -272,7 +273,7 @@ class Part:
         found = memory.record.query(
             "SELECT count(*) FROM events WHERE state = 'active' AND namespace NOT IN"
             " (SELECT value FROM json_each(?)) AND metadata NOT LIKE ?",
-            ("[]", f'%"{ORIGIN}"%'),
+            (json.dumps(sorted(self.gone)), f'%"{ORIGIN}"%'),
         )
         return int(found[0][0])
 
@@ -371,24 +372,28 @@ class Part:
 
     def take(self, epoch: int, shipments: Sequence[Shipment]) -> str:
         """Store what the primary ships; returns why not, "" where it is synced."""
-        for number, change, answers in shipments:
-            if epoch != self.epoch or self.is_primary:
-                return f"it is in epoch {self.epoch}, the change of epoch {epoch}"
-            if number > self.number + 1:
-                return f"it stands at change {self.number} and is sent {number}"
-            if number == self.number + 1 and (problem := self._store(number, change, answers)):
-                return problem
-        return ""
+        if epoch != self.epoch or self.is_primary:
+            return f"it is in epoch {self.epoch}, the change of epoch {epoch}"
+        new = [one for one in shipments if one[0] > self.number]
+        if not new:
+            return ""
+        if new[0][0] > self.number + 1:
+            return f"it stands at change {self.number} and is sent {new[0][0]}"
+        # In one transaction: to sync is what takes the time.
+        problem = self._store(new[-1][0], Change.joined(change for _, change, _ in new))
+        if not problem:
+            for _, _, answers in new:
+                for request, answer in answers.items():
+                    self._note(request, answer)
+        return problem
 
-    def _store(self, number: int, change: Change, answers: Mapping[str, Any]) -> str:
+    def _store(self, number: int, change: Change) -> str:
         record = self.memory.record
         try:
             shipping.apply(record, change)
         except (CvxError, OSError) as error:
             return str(error)
         self.number = number
-        for request, answer in answers.items():
-            self._note(request, answer)
         if change.erases:
             # The rows are gone; what is left of them in free pages and snapshots is to go, too.
             record.refuse_writes(None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sqlite3
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,19 @@ class Change:
     def __bool__(self) -> bool:
         return bool(self.put or self.gone)
 
+    @classmethod
+    def joined(cls, changes: Iterable[Change]) -> Change:
+        """Return what several changes, one after the other, leave."""
+        last: dict[str, dict[Row, Row | None]] = {}
+        for change in changes:
+            for table, keys in change.gone.items():
+                last.setdefault(table, {}).update(dict.fromkeys(keys))
+            for table, some in change.put.items():
+                last.setdefault(table, {}).update((_key_of(table, row), row) for row in some)
+        put = {t: [row for row in some.values() if row is not None] for t, some in last.items()}
+        gone = {t: [key for key, row in some.items() if row is None] for t, some in last.items()}
+        return cls({t: one for t, one in put.items() if one}, {t: o for t, o in gone.items() if o})
+
     @property
     def erases(self) -> bool:
         """Whether something was erased for good."""
@@ -55,6 +69,10 @@ class Change:
             for part in json.loads(text)
         )
         return cls(put, gone)
+
+
+def _key_of(table: str, row: Row) -> Row:
+    return row[:1] if table == "meta" else tuple(rows.key_of(table, row))
 
 
 def _plain(value: object) -> object:
