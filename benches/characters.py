@@ -6,7 +6,7 @@ turn (everybody hears the line, the next speaker gets its context). The vector s
 blueprint calls so; beside it stand a search with its events and two tools of a character. They are
 CPU times without the embedder, whose own is subtracted. Paraphrases (``casting/paraphrases.toml``)
 and the dinner run with MiniLM, where it is installed, and with the offline default; half of the
-paraphrases were held out when the further questions of ``cvx.characters.gifts`` were written.
+paraphrases were held out when the further questions of ``cvx.characters.definition`` were written.
 
     python -m benches.characters [--memories 9900] [--turns 60]
 """

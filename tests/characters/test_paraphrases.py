@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 from benches.characters import PARAPHRASES
-from cvx.characters.gifts import ABOUT_QUERIES, OTHER_WORDS, QUERIES, SCENE_QUERIES
+from cvx.characters.definition import ABOUT_QUERIES, OTHER_WORDS, QUERIES, SCENE_QUERIES
 from tests.characters.dinner import dinner
 
 ASKED = tomllib.loads(PARAPHRASES.read_text(encoding="utf-8"))

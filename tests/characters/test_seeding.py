@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cvx.characters import Cast, memory_filter
-from cvx.characters.gifts import ABOUT_QUERIES, QUERIES, SCENE_QUERIES
+from cvx.characters.definition import ABOUT_QUERIES, QUERIES, SCENE_QUERIES
 from cvx.embed import LexicalEmbedder
 from cvx.errors import CvxError, EmbedderError, InvalidInputError, NamespaceError, UnknownError
 from cvx.escaping import quoted

@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import CallToolResult, ElicitRequestParams, ElicitResult
 
-from cvx.mcp.clients import Clients
+from cvx.mcp.client_sessions import Clients
 from cvx.mcp.server import server
 from cvx.memory import Memory
 from tests.cli.command import environment

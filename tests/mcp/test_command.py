@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from mcp import Client, StdioServerParameters
 
-from cvx.mcp.hosts import HOSTS
+from cvx.mcp.host_settings import HOSTS
 from cvx.mcp.tools import GROUPS, TABLE
 from tests.cli.command import Cvx, environment
 from tests.mcp.sessions import ask

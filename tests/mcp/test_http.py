@@ -19,7 +19,7 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import FileError, InvalidInputError
 from cvx.mcp import server as serving
-from cvx.mcp.clients import Clients, digest, tokens_of
+from cvx.mcp.client_sessions import Clients, digest, tokens_of
 from cvx.mcp.server import http_app, serve_http
 from cvx.memory import Memory
 from tests.cli.command import environment, process

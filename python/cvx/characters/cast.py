@@ -12,8 +12,7 @@ import numpy as np
 from cvx.arguments import above_zero, checked, one_of, some_texts, whole
 from cvx.causal.vectors import cosine
 from cvx.characters.character import Character
-from cvx.characters.distortion import SOURCE
-from cvx.characters.gifts import (
+from cvx.characters.definition import (
     OTHER_WORDS,
     QUERIES,
     SCENE_QUERIES,
@@ -25,6 +24,7 @@ from cvx.characters.gifts import (
     shown_name,
     some_words,
 )
+from cvx.characters.distortion import SOURCE
 from cvx.characters.prompts import TOOLS
 from cvx.embed import embed_query
 from cvx.embed.check import check

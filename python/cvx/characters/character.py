@@ -13,6 +13,7 @@ from cvx.arguments import a_share, among, checked, optional, some_texts, whole, 
 from cvx.causal.vectors import cosine
 from cvx.characters import prompts
 from cvx.characters.appraisal import INFLUENCES, Appraisal, feeling_in, held, reinforced
+from cvx.characters.definition import QUERIES, SCENE_QUERIES, about_queries, shown_name, some_words
 from cvx.characters.distortion import (
     SOURCE,
     Distortion,
@@ -20,7 +21,6 @@ from cvx.characters.distortion import (
     Inverter,
     Telling,
 )
-from cvx.characters.gifts import QUERIES, SCENE_QUERIES, about_queries, shown_name, some_words
 from cvx.embed import embed_query
 from cvx.errors import InvalidInputError
 from cvx.escaping import quoted

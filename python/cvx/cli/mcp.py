@@ -120,8 +120,8 @@ def install(
       cvx mcp install claude-code --store ~/memory
       cvx mcp install claude-desktop --store ~/memory --write
     """
-    from cvx.mcp.hosts import HOSTS, entry, snippet
-    from cvx.mcp.hosts import write as write_settings
+    from cvx.mcp.host_settings import HOSTS, entry, snippet
+    from cvx.mcp.host_settings import write as write_settings
 
     if host and host not in HOSTS:
         raise InvalidInputError(f"host is {host!r}: give one of {', '.join(HOSTS)}")
@@ -161,7 +161,7 @@ def inspect(
     import asyncio
     from json import loads
 
-    from cvx.mcp.clients import Clients
+    from cvx.mcp.client_sessions import Clients
     from cvx.mcp.server import server
 
     with needs("mcp"):
@@ -247,7 +247,7 @@ def _known_tokens(path: Path | None, namespace: str) -> dict[str, str]:
     """Return the namespace of each token: of a file, of the environment, or of one made now."""
     from secrets import token_urlsafe
 
-    from cvx.mcp.clients import check_token, digest, tokens_of
+    from cvx.mcp.client_sessions import check_token, digest, tokens_of
 
     if path is not None:
         if namespace:

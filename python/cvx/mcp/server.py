@@ -14,7 +14,7 @@ from cvx.characters.prompts import CONSULTATION, SYSTEM
 from cvx.errors import CvxError, InvalidInputError
 from cvx.escaping import quoted
 from cvx.extras import needs
-from cvx.mcp.clients import IDLE_S, Client, Clients, digest
+from cvx.mcp.client_sessions import IDLE_S, Client, Clients, digest
 from cvx.mcp.tools import Tools, chosen, registered
 from cvx.types import Filter
 

@@ -13,7 +13,7 @@ from cvx.characters import TOOLS, Answer, Character
 from cvx.errors import CvxError, InvalidInputError, UnknownError
 from cvx.escaping import one_line, quoted, quoted_line
 from cvx.extras import needs
-from cvx.mcp.clients import Client
+from cvx.mcp.client_sessions import Client
 from cvx.memory.advice import as_text
 from cvx.render.block import kind_of
 from cvx.store.injection import ORDER

@@ -1,4 +1,4 @@
-"""Gifted memories: what a character knows before it has lived a single turn."""
+"""A character's definition: what it is given to know before it has lived a single turn."""
 
 from __future__ import annotations
 
