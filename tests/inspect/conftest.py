@@ -21,7 +21,7 @@ from cvx.inspect import Server, View
 from cvx.memory import Memory
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Page
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 ESCAPES = "\x1b[31mred\x1b[0m \u202egnp.exe"
@@ -150,6 +150,13 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+def context_of(browser: Browser, **options: Any) -> BrowserContext:
+    """Return a fresh context, which waits as long as a busy machine may take."""
+    made = browser.new_context(**options)
+    made.set_default_timeout(180_000)
+    return made
+
+
 class Reader:
     """Somebody who looks at a page, and whatever goes wrong in it."""
 
@@ -165,7 +172,8 @@ class Reader:
             self.wrong.append(said.text)
 
     def at(self, route: str, awaited: str = "h1") -> Page:
-        """Go to a view, and wait until something of it is there."""
+        """Go to another view, and wait until something of it is there."""
+        self.page.evaluate("document.querySelector('main').replaceChildren()")
         self.page.evaluate("route => { location.hash = route }", route)
         self.page.wait_for_selector(awaited)
         return self.page
@@ -174,7 +182,7 @@ class Reader:
 @pytest.fixture
 def reader(chromium: Browser, site: Site) -> Iterator[Reader]:
     """A browser with the page open; it must not have complained in the end."""
-    context = chromium.new_context(viewport={"width": 1200, "height": 900})
+    context = context_of(chromium, viewport={"width": 1200, "height": 900})
     found = Reader(context.new_page())
     found.page.goto(site.server.url)
     found.page.wait_for_selector(".list li")

@@ -10,7 +10,7 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.inspect import report
 from cvx.memory import Memory
-from tests.inspect.conftest import ARABIC, EMOJI, HOSTILE, Reader, Site, served
+from tests.inspect.conftest import ARABIC, EMOJI, HOSTILE, Reader, Site, context_of, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -64,8 +64,8 @@ def test_an_automatic_checker_finds_nothing_in_the_way_of_anybody(
 ) -> None:
     from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 
-    context = chromium.new_context(
-        viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True
+    context = context_of(
+        chromium, viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True
     )
     page = context.new_page()
     page.goto(editable.server.url)
@@ -100,11 +100,13 @@ def test_a_cue_may_end_in_a_question_mark(reader: Reader) -> None:
 def test_a_hostile_memory_stays_text_in_every_view(reader: Reader) -> None:
     for route in ("#/event?id=4", f"#/recall?cue={HOSTILE}", "#/causes?of=4", "#/map"):
         reader.at(route)
-        reader.page.wait_for_function("() => document.body.innerText.includes('onerror')")
+        # A picture and a list of causes name other events; the text of this one is in the others.
+        if "causes" not in route and "map" not in route:
+            reader.page.wait_for_function("() => document.body.innerText.includes('onerror')")
         assert reader.page.title().startswith("cvx: ")
         assert reader.page.locator("main img").count() == 0
         assert reader.page.locator("main script").count() == 0
-    reader.at("#/event?id=5")
+    reader.at("#/event?id=5", "h1:has-text('Event 5')")
     assert "\\u001b[31mred" in reader.page.inner_text("pre")
 
 
@@ -174,7 +176,7 @@ def test_the_keyboard_alone_reaches_and_uses_every_part(reader: Reader) -> None:
 def test_a_lost_connection_is_told_and_the_page_goes_on_when_it_is_back(
     chromium: Browser, store: Path
 ) -> None:
-    context = chromium.new_context()
+    context = context_of(chromium)
     page = context.new_page()
     with served(store) as site:
         page.goto(site.server.url)
@@ -192,7 +194,7 @@ def test_a_lost_connection_is_told_and_the_page_goes_on_when_it_is_back(
 
 
 def test_without_the_token_the_page_asks_for_it(chromium: Browser, site: Site) -> None:
-    page = chromium.new_page()
+    page = context_of(chromium).new_page()
     page.goto(site.url)
     page.wait_for_selector("#token")
     page.fill("#token", site.server.token)
@@ -206,7 +208,7 @@ def test_without_the_token_the_page_asks_for_it(chromium: Browser, site: Site) -
 def test_an_event_is_edited_forgotten_and_brought_back_in_the_page(
     chromium: Browser, editable: Site
 ) -> None:
-    page = chromium.new_page()
+    page = context_of(chromium).new_page()
     page.goto(editable.server.url)
     page.wait_for_selector(".list li")
     page.evaluate("location.hash = '#/event?id=2'")
@@ -237,7 +239,7 @@ def file(store: Path, tmp_path: Path) -> Path:
 def test_a_report_shows_the_same_from_a_file_and_fetches_nothing(
     chromium: Browser, file: Path
 ) -> None:
-    context = chromium.new_context(offline=True)
+    context = context_of(chromium, offline=True)
     reader = Reader(context.new_page())
     page = reader.page
     page.goto(file.as_uri())
@@ -264,7 +266,7 @@ def test_a_report_shows_the_same_from_a_file_and_fetches_nothing(
 
 def test_a_page_of_an_empty_store_says_so_in_every_view(chromium: Browser, tmp_path: Path) -> None:
     Memory.open(tmp_path / "new", embedder=LexicalEmbedder(32)).close()
-    context = chromium.new_context()
+    context = context_of(chromium)
     with served(tmp_path / "new") as site:
         reader = Reader(context.new_page())
         page = reader.page
