@@ -285,6 +285,16 @@ def test_a_namespace_that_is_carved_out_is_alone_and_whole(tmp_path: Path) -> No
                 both.call(verb, *args, **options)
 
 
+def test_a_namespace_does_not_leave_a_shard_that_another_host_leads(tmp_path: Path) -> None:
+    with pair(tmp_path) as both:
+        both.call("add", "here", namespace="ns1")
+        both.primary.begin_joining("move ns1")
+        both.primary.follow(2, 0)
+        with pytest.raises(ReplicaLostError, match="another host leads shard 3"):
+            both.primary.part_with("ns1", [], both.send, both.send)
+        assert not both.primary.gone
+
+
 @pytest.mark.requirement("B22")
 def test_a_shard_comes_back_from_its_snapshot_and_the_changes_after_it(tmp_path: Path) -> None:
     url = f"file://{tmp_path}/bucket"

@@ -22,13 +22,13 @@ from cvx.cluster.host import Host
 from cvx.cluster.moving import Public
 from cvx.cluster.part import Duty
 from cvx.cluster.placement import Layout, Place
-from cvx.errors import InvalidInputError, StoreNotFoundError
+from cvx.errors import InvalidInputError, ReplicaLostError, StoreNotFoundError
 
 _PERIOD_S, _PING_S = 0.2, 0.5
 _MERGE_PERIOD_S, _MERGE_S, _MOVE_S, _CLOSE_S = 1.0, 10.0, 600.0, 2.0
 _PACE_S = 0.003
 """So long a round takes for each that is asked: with a thousand of them, three seconds."""
-_MISSES = 6
+_MISSES = 12
 """So many pings without an answer, and a host is taken for dead; an error says so at once."""
 
 
@@ -232,20 +232,28 @@ class Directory:
                 for name in hosts[1:]:
                     ray.get(self._hosts[name].follow.remote(new, 1), timeout=_MOVE_S)
                 ray.get(self._hosts[host].lead_with.remote(new, hosts[1:]), timeout=_MOVE_S)
+                with self._lock:
+                    self._check_still_led(source, place)
+                    for name in hosts:
+                        if name in self._alive:
+                            self._alive[name]["parts"][new] = (name == host, 1, ())
+                    layout = self._layout.with_place(new, Place(host, tuple(hosts[1:]), 1))
+                    self._keep(replace(layout, moved={**layout.moved, namespace: new}))
             except BaseException:
                 old.take_back.remote(source, namespace)
                 for name in hosts:
                     self._hosts[name].drop.remote(new)
                 raise
-            with self._lock:
-                for name in hosts:
-                    if name in self._alive:
-                        self._alive[name]["parts"][new] = (name == host, 1, ())
-                layout = self._layout.with_place(new, Place(host, tuple(hosts[1:]), 1))
-                moved = {**layout.moved, namespace: new}
-                self._keep(replace(layout, moved=moved))
             self._untidy.append((source, namespace))
             return new
+
+    def _check_still_led(self, shard: int, place: Place) -> None:
+        """Refuse to go on where another host has led a shard meanwhile, and taken writes."""
+        now = self._layout.places[shard]
+        if (now.primary, now.epoch) != (place.primary, place.epoch):
+            raise ReplicaLostError(
+                f"another host leads shard {shard} since the move began: nothing moved, ask again"
+            )
 
     def merge(self) -> None:
         """Let every shard know what others may see of the rest."""

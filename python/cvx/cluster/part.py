@@ -230,6 +230,10 @@ class Part:
         while len(self._done) > _KEPT_ANSWERS:
             self._done.popitem(last=False)
 
+    def _check_leads(self) -> None:
+        if not self.is_primary:
+            raise ReplicaLostError(f"another host leads shard {self.shard}: ask again")
+
     def _check_copies(self) -> None:
         if 1 + len(self.copies) >= self.duty.wanted or self.duty.degraded:
             return
@@ -435,6 +439,7 @@ class Part:
             # In the order in which shipping takes them.
             with self._shipping, self._writing:
                 self.ship(send)
+                self._check_leads()
                 self.gone.add(namespace)
                 return self._hand_namespace(namespace, hosts, hand, handed)
         except BaseException:
