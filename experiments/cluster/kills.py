@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from cvx.cluster import ClusterMemory
 from cvx.errors import CvxError
-from experiments.cluster.local import LocalCluster
+from experiments.cluster.local import LocalCluster, everything_of
 
 _WRITERS = 4
 
@@ -97,7 +97,7 @@ def kill_again_and_again(
         for thread in threads:
             thread.join()
     for whose, keys in acknowledged.items():
-        there = Counter(event.key for event in memory.events(namespace=whose))
+        there = Counter(event.key for event in everything_of(memory, whose))
         told.acknowledged += len(keys)
         told.lost += [key for key in keys if key not in there]
         told.twice += [str(key) for key, times in there.items() if times > 1]

@@ -7,7 +7,13 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from cvx.errors import MissingShardsError
+
+if TYPE_CHECKING:
+    from cvx.cluster import ClusterMemory
+    from cvx.types import Event
 
 QUICK = {
     "RAY_health_check_initial_delay_ms": "0",
@@ -24,6 +30,7 @@ QUICK = {
 """Ray as it is set here: a dead node is noticed in two seconds."""
 _STORE = 80 * 2**20
 _TRIES = 3
+_MINUTE_S = 60.0
 
 
 class LocalCluster:
@@ -80,6 +87,24 @@ class LocalCluster:
         """End Ray, and every node."""
         self._ray.shutdown()
         self._cluster.shutdown()
+
+
+def everything_of(memory: ClusterMemory, namespace: str) -> list[Event]:
+    """Return all events of a namespace, however long it takes: a partial answer tells of no loss.
+
+    Raises
+    ------
+    MissingShardsError
+        A shard does not answer within a minute.
+    """
+    before, memory._asker.deadline_s = memory._asker.deadline_s, _MINUTE_S
+    try:
+        found = memory.events(namespace=namespace)
+    finally:
+        memory._asker.deadline_s = before
+    if found.missing:
+        raise MissingShardsError(f"{', '.join(found.missing)} did not answer within a minute")
+    return found
 
 
 @contextmanager

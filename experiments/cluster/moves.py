@@ -11,6 +11,7 @@ import numpy as np
 
 from cvx.cluster import ClusterMemory
 from cvx.errors import CvxError
+from experiments.cluster.local import everything_of
 
 NAMESPACE = "moving"
 _BATCH = 1_000
@@ -90,7 +91,7 @@ def move_under_writers(memory: ClusterMemory, size: int, writers: int) -> Moved:
         ended.set()
         for thread in threads:
             thread.join()
-    there = Counter(event.text for event in memory.events(namespace=NAMESPACE))
+    there = Counter(event.text for event in everything_of(memory, NAMESPACE))
     told.acknowledged = len(written)
     told.lost = [text for text in (*texts, *written) if text not in there]
     told.twice = [text for text, times in there.items() if times > 1]
