@@ -24,10 +24,6 @@ use crate::index::epoch::NONE;
 const SCAN_AT_MOST: usize = 16_384;
 /// How wide the walk among more hubs is.
 const WIDTH: usize = 256;
-/// Nodes whose hubs are looked for together.
-const TILE: usize = 16;
-/// Up to so many hubs, nodes by the tile are compared with all of them.
-const TILED_AT_MOST: usize = 16_384;
 /// The most numbers of a region trajectory.
 const MOST_SHARES: i128 = 1 << 27;
 
@@ -170,10 +166,8 @@ impl TemporalIndex {
         }
         // Worked out without the lock: other threads may need it to get on.
         let new: Vec<Slot> = Slot::range(known.len(), count).collect();
-        let new = new
-            .par_chunks(TILE)
-            .flat_map_iter(|tile| self.nearest_hubs(tile, level, &hubs));
-        let new: Vec<Slot> = new.collect();
+        let hub_of = |&node: &Slot| self.hub_of(node, level, &hubs);
+        let new: Vec<Slot> = new.par_iter().map(hub_of).collect();
         let assigned: Arc<[Slot]> = known.iter().copied().chain(new).collect();
         self.epoch
             .known()
@@ -182,45 +176,17 @@ impl TemporalIndex {
         Ok(assigned)
     }
 
-    /// The hub of each of a few nodes; a hub is its own, and a node outside the graph has none.
-    fn nearest_hubs(&self, nodes: &[Slot], level: usize, hubs: &[Slot]) -> Vec<Slot> {
-        let is_hub = |node: Slot| {
-            self.epoch.covers(node) && self.links.level(node).is_some_and(|own| own >= level)
+    /// The hub of a node; a hub is its own, and a node outside the graph has none.
+    fn hub_of(&self, node: Slot, level: usize, hubs: &[Slot]) -> Slot {
+        let Some(own) = self.links.level(node) else {
+            return NONE;
         };
-        let others = |node: &Slot| self.links.level(*node).is_some() && !is_hub(*node);
-        let open: Vec<Slot> = nodes.iter().copied().filter(others).collect();
-        let found: Vec<Slot> = if hubs.len() > TILED_AT_MOST {
-            let find = |&node: &Slot| self.nearest_hub(&self.vectors.query_of(node), level, hubs);
-            open.iter().map(find).collect()
-        } else {
-            // The hubs pass by the rows of the nodes, which stay in the nearest cache.
-            let rows: Vec<Vec<f32>> = open
-                .iter()
-                .map(|&n| self.vectors.query_of(n).exact)
-                .collect();
-            let mut best: Vec<Option<Ranked>> = vec![None; open.len()];
-            let mut distances = Vec::with_capacity(1);
-            for &hub in hubs {
-                for (best, row) in best.iter_mut().zip(&rows) {
-                    distances.clear();
-                    self.vectors.distances(row, &[hub], &mut distances);
-                    let seen = Ranked::new(distances[0], hub);
-                    if best.is_none_or(|best| seen < best) {
-                        *best = Some(seen);
-                    }
-                }
-            }
-            best.into_iter()
-                .map(|best| best.map_or(NONE, Ranked::node))
-                .collect()
-        };
-        let mut found = found.into_iter();
-        let hub_of = |&node: &Slot| match node {
-            _ if is_hub(node) => node,
-            _ if self.links.level(node).is_some() => found.next().unwrap_or(NONE),
-            _ => NONE,
-        };
-        nodes.iter().map(hub_of).collect()
+        if self.epoch.covers(node) && own >= level {
+            return node;
+        }
+        // As a query, not as a row: its codes are finer, and `assign_region` says the same.
+        let query = self.vectors.prepared(self.vectors.raw(node));
+        query.map_or(NONE, |query| self.nearest_hub(&query, level, hubs))
     }
 
     /// The nodes of a region, ascending.
