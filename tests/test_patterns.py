@@ -23,7 +23,7 @@ from cvx.embed.chunks import chunk_text
 from cvx.embed.http import without_secrets
 from cvx.recall.corpus_columns import title_key
 from cvx.store.files import HALF_EXPORT
-from cvx.store.injection import reads_like_an_order
+from cvx.store.prompt_injection import reads_like_an_order
 from cvx.types import Event
 from tests.pattern_twin import PatternTwin, TooManyStepsError, hostile
 

@@ -26,7 +26,7 @@ from benches.figures import Figure, leave
 from benches.poisoning import talks, worlds
 from benches.poisoning.texts import DEVELOPMENT, HELD_OUT
 from cvx.errors import LexicalOnlyWarning
-from cvx.store.injection import reads_like_an_order
+from cvx.store.prompt_injection import reads_like_an_order
 
 SETS = {
     "development": (DEVELOPMENT, ("conv-26", "conv-30", "conv-41"), (1,)),

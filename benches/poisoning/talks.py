@@ -12,7 +12,7 @@ import numpy as np
 from benches.poisoning.texts import Kit
 from benches.recalling.locomo import load
 from cvx import Memory
-from cvx.recall.guard import Guard
+from cvx.recall.poisoning import Guard
 from cvx.recall.question import plain_words
 from cvx.types import Vector
 

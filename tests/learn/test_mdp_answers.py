@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvx.learn.estimates import action_effect
+from cvx.learn.region_estimates import action_effect
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.trajectories import FAILURE, SUCCESS, UNKNOWN, default_level
 from cvx.types import Episode

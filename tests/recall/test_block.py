@@ -13,7 +13,7 @@ from cvx.errors import InvalidInputError
 from cvx.recall.context import Dedupe, Serving
 from cvx.render.block import CLOSE, OPEN, PREAMBLE, Renderer
 from cvx.render.packing import Budget, RankedSentences, fit
-from cvx.store.injection import reads_like_an_order
+from cvx.store.prompt_injection import reads_like_an_order
 from cvx.tokens import CountTokens, estimate_tokens
 from cvx.types import Cue, Event
 from tests.recall.rooms import BY_SIMILARITY, at, axis, room

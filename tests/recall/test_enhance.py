@@ -7,7 +7,7 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
 from cvx.memory import Memory
-from cvx.memory.situation import Situation, situation_context
+from cvx.memory.before_turn import Situation, situation_context
 from cvx.recall.presets import with_mood, with_recency, with_scene, with_synonyms
 from cvx.scoring.formulas import Decay
 from cvx.types import Cue, Hit

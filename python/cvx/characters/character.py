@@ -28,7 +28,7 @@ from cvx.recall import Context, Floor, Pipeline, View, Weighting, by_rank, by_sc
 from cvx.recall.presets import similarity, with_recency
 from cvx.recall.sources import Dense, Found, Recent
 from cvx.recall.trace import Hits
-from cvx.store.injection import ORDER
+from cvx.store.prompt_injection import ORDER
 from cvx.types import AnEvent, Cue, Event, Filter, Hit, Vector, entity_number
 
 if TYPE_CHECKING:

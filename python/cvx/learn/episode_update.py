@@ -18,8 +18,8 @@ from cvx.learn.attribution import (
 from cvx.learn.decay import DecayCase
 from cvx.learn.edges import same_action_edges
 from cvx.scoring import Whose
-from cvx.store.injection import tags_with_mark
 from cvx.store.namespaces import owner, readers
+from cvx.store.prompt_injection import tags_with_mark
 from cvx.types import Edge, Episode, task_tag
 
 if TYPE_CHECKING:

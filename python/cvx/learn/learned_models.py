@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from cvx.errors import StoreError
 from cvx.learn.attribution import Outcome, without_gone
+from cvx.learn.closed_episodes import History
 from cvx.learn.decay import DecayLedger, DecayPolicy
 from cvx.learn.episode_update import EpisodeUpdate
 from cvx.learn.episodes import EpisodeRecorder, OpenEpisode
-from cvx.learn.history import History
 from cvx.learn.learned_scorer import LearnedScorer
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.trajectories import timelines

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from cvx.arguments import above_zero, among, wrong
 from cvx.errors import InvalidInputError, StaleRegionsError, UnknownError
 from cvx.learn.epochs import Epochs
-from cvx.learn.estimates import (
+from cvx.learn.posteriors import Dirichlet
+from cvx.learn.region_counts import (
+    ANYWHERE,
+    AskerCounts,
+    Cell,
+    Phase,
+    Reading,
+    best_template,
+)
+from cvx.learn.region_estimates import (
     NOTHING,
     ActionEffect,
     Basis,
@@ -21,15 +30,6 @@ from cvx.learn.estimates import (
     Strategy,
     action_effect,
     frames_of,
-)
-from cvx.learn.posteriors import Dirichlet
-from cvx.learn.region_counts import (
-    ANYWHERE,
-    AskerCounts,
-    Cell,
-    Phase,
-    Reading,
-    best_template,
 )
 from cvx.learn.trajectories import (
     FAILURE,

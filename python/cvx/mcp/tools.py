@@ -16,7 +16,7 @@ from cvx.extras import needs
 from cvx.mcp.client_sessions import Client
 from cvx.memory.advice import as_text
 from cvx.render.block import kind_of
-from cvx.store.injection import ORDER
+from cvx.store.prompt_injection import ORDER
 from cvx.types import Edge, Event, Filter, Hit
 
 with needs("mcp"):

@@ -37,7 +37,7 @@ from cvx.memory.observations import (
     some_actions,
     state_of,
 )
-from cvx.store.injection import tags_with_mark
+from cvx.store.prompt_injection import tags_with_mark
 from cvx.store.rows import DISCARDED, OPEN
 from cvx.tracing import watched
 from cvx.types import Cue, Decision, Episode, Event, Hit, Where, entity_number, task_tag

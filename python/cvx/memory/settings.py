@@ -27,8 +27,8 @@ from cvx.errors import (
 from cvx.recall import Pipeline, Weighting, candidates, presets, sources
 from cvx.recall.context import Dedupe, Serving
 from cvx.recall.floor import Answerable, Floor, RescaledFloor, shipped_floor
-from cvx.recall.guard import Guard
 from cvx.recall.pipeline import read_plainly
+from cvx.recall.poisoning import Guard
 from cvx.recall.presets import composite, default_pipeline, fused, read_cue, signals_of, stream
 from cvx.render.block import Renderer
 from cvx.render.packing import Budget

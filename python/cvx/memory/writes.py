@@ -22,8 +22,8 @@ from cvx.render.block import entries_of
 from cvx.store import Writer
 from cvx.store.erase import Erased, check_erasable, erase, told_of
 from cvx.store.files import regular
-from cvx.store.injection import ORDER, tags_with_mark
 from cvx.store.namespaces import visible_sql
+from cvx.store.prompt_injection import ORDER, tags_with_mark
 from cvx.store.rows import changed_columns
 from cvx.types import Edge, Episode, Event, Vector
 from cvx.validation import check_event, check_reward

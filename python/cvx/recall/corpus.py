@@ -22,14 +22,14 @@ from cvx.recall.corpus_columns import (
     renames,
 )
 from cvx.store import Record, Writer
-from cvx.store.injection import ORDER
 from cvx.store.lock import Tail
 from cvx.store.namespaces import space
+from cvx.store.prompt_injection import ORDER
 from cvx.store.rows import AMONG, listed
 from cvx.types import IntArray
 
 if TYPE_CHECKING:
-    from cvx.recall.guard import TypicalEvents
+    from cvx.recall.poisoning import TypicalEvents
 
 GAP_US = 30 * 60 * 1_000_000
 """Events of no session and no episode that lie further apart are not neighbours."""

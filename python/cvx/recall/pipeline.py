@@ -21,7 +21,7 @@ from cvx.recall.candidates import RRF_CONSTANT, Candidates, Column, Fusion, Weig
 from cvx.recall.context import Serving
 from cvx.recall.corpus import Corpus
 from cvx.recall.floor import Floor, JudgeOfAnswers, relevance_of
-from cvx.recall.guard import Guard
+from cvx.recall.poisoning import Guard
 from cvx.recall.sources import (
     BUILT_IN,
     NOTHING,

@@ -15,8 +15,8 @@ from cvx.errors import InvalidInputError
 from cvx.recall.candidates import Candidates, Column, FloatArray, Fusion, Weighting, by_scale
 from cvx.recall.context import Serving
 from cvx.recall.floor import Answerable, Floor, RescaledFloor
-from cvx.recall.guard import Guard
 from cvx.recall.pipeline import Pipeline
+from cvx.recall.poisoning import Guard
 from cvx.recall.question import Question, read_question
 from cvx.recall.signals import DEFAULT_WEIGHTS, MENTIONS, PASSAGE_WEIGHTS, SCALES, all_signals
 from cvx.recall.sources import Causes, Dense, Lexical, Words

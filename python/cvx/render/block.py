@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from cvx.dates import relative_dates
 from cvx.escaping import quoted, quoted_line, unquoted
-from cvx.store.injection import ORDER
+from cvx.store.prompt_injection import ORDER
 from cvx.types import Clock, Event
 
 OPEN = "<recalled>"

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from cvx.errors import InvalidInputError
 from cvx.render.block import Entry, Renderer
-from cvx.store.injection import tags_with_mark
+from cvx.store.prompt_injection import tags_with_mark
 from cvx.tokens import CountTokens, estimate_tokens
 from cvx.types import Event
 

@@ -23,8 +23,8 @@ from cvx.store.database import tail_of
 from cvx.store.doctor.record_checks import COUNTERS, breaks, gaps, highest_id, orphans
 from cvx.store.failpoints import reach
 from cvx.store.files import HALF_IMPORT, make_folders, refuse_link, sync_folder
-from cvx.store.injection import tags_with_mark
 from cvx.store.lock import Tail
+from cvx.store.prompt_injection import tags_with_mark
 from cvx.store.record import Record
 from cvx.store.replica import build
 from cvx.store.row_validation import RowCheck

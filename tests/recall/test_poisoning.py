@@ -12,8 +12,8 @@ from benches.poisoning.talks import ATTACKS, Asked, Talk, attacked, evidence, pl
 from benches.poisoning.texts import HELD_OUT
 from cvx import Memory
 from cvx.embed import LexicalEmbedder
-from cvx.recall.guard import Guard
-from cvx.store.injection import reads_like_an_order
+from cvx.recall.poisoning import Guard
+from cvx.store.prompt_injection import reads_like_an_order
 
 _NAMES = ("Ada", "Ben", "Cleo", "Dan")
 _SMALL = "the of and to in a was it that on for with as at we they our but from so".split()  # noqa: SIM905
