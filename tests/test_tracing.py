@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from cvx import LexicalEmbedder, Memory, tracing
-from cvx.errors import CvxError
+from cvx.errors import CvxError, InvalidInputError
 
 SECRET = "the spare key is under the green pot"
 
@@ -139,6 +139,11 @@ def test_the_logger_says_how_long_and_how_much_and_no_text(
     assert {one.split(":")[0] for one in said} == {*tracing.VERBS}
     assert "InvalidInputError" in said[-1]
     assert not [one for one in said if "key" in one or "look" in one]
+
+
+def test_what_is_no_provider_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match=r"provider is 'x': give an opentelemetry"):
+        tracing.start("x")  # type: ignore[arg-type]
 
 
 def test_nothing_is_imported_for_it_where_it_is_not_used() -> None:

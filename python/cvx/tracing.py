@@ -15,6 +15,7 @@ from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
+from cvx.arguments import wrong
 from cvx.extras import needs
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def start(provider: TracerProvider | None = None, *, texts: bool = False) -> Non
 
     Raises
     ------
+    InvalidInputError
+        What was given is no provider.
     MissingExtraError
         OpenTelemetry is not installed.
 
@@ -69,6 +72,8 @@ def start(provider: TracerProvider | None = None, *, texts: bool = False) -> Non
 
     from cvx import __version__
 
+    if provider is not None and not isinstance(provider, trace.TracerProvider):
+        raise wrong("provider", provider, "an opentelemetry.trace.TracerProvider, or None")
     tracer = trace.get_tracer("cvx", __version__, tracer_provider=provider)
     _tracing = _Tracing(tracer, bool(texts))
 

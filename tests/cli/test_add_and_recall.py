@@ -67,6 +67,8 @@ def test_standard_input_is_one_event_or_one_a_line(cvx: Cvx) -> None:
     [
         ("{", "line 2 is no JSON"),
         ("[1]", "line 2"),
+        ("[" * 100_000, "nested too deep: nest it at most 32 deep"),
+        ('{"text": ' + "[" * 900 + "]" * 900 + "}", "line 2: text is [[[["),
         ('{"text": ""}', "line 2: text is empty"),
         ('{"txt": "x"}', "line 2 has 'txt'"),
         ('{"text": "x", "reward": "high"}', "line 2: reward is 'high'"),

@@ -50,6 +50,7 @@ def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
         (("add", " "), 2, "the text is empty"),
         (("add", "x", "--reward", "3"), 2, "reward"),
         (("add", "x", "--metadata", "novalue"), 2, "--metadata 'novalue'"),
+        (("add", "x", "--metadata", "a=" + "[" * 9_000), 2, "at most 32 deep"),
         (("add", "x", "--entity", ""), 2, "entity is ''"),
         (("add", "--file", "/no/such/file"), 4, "/no/such/file cannot be read"),
         (("add", "x", "--embedder", "magic"), 2, "embedder 'magic'"),

@@ -82,6 +82,8 @@ def test_a_change_needs_the_token_and_json(editable: Site) -> None:
     assert editable("/api/change", wanted, Content_Type="text/plain").code == 415
     assert editable("/api/change", b"[1]").code == 400
     assert editable("/api/change", b"{").code == 400
+    deep = editable("/api/change", b"[" * 20_000)
+    assert (deep.code, "at most 32 deep" in deep.json["error"]) == (400, True)
     assert editable("/api/change", {"id": 2, "sql": "x"}).code == 400
     assert editable("/api/change", {"id": 2, "state": "lost"}).code == 400
     assert editable("/api/change", {"id": 99, "text": "x"}).code == 404

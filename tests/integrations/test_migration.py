@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvx.errors import InvalidInputError, NamespaceError
+from cvx.errors import FileError, InvalidInputError, NamespaceError
 from cvx.integrations.migration import from_chroma, from_jsonl, from_mem0
 from cvx.memory import Memory
 from tests.cli.command import Cvx
@@ -114,6 +114,29 @@ def test_a_damaged_line_is_named_and_nothing_is_taken(memory: Memory, tmp_path: 
     with pytest.raises(InvalidInputError, match="embeddings are missing"):
         from_chroma(memory, {"ids": ["a"], "documents": ["x"]}, vectors=True)
     assert len(memory) == 0
+
+
+@pytest.mark.parametrize("take", [from_mem0, from_chroma, from_jsonl])
+def test_a_file_that_is_no_utf8_is_refused_by_its_line(
+    memory: Memory, tmp_path: Path, take: Any
+) -> None:
+    path = tmp_path / "b.jsonl"
+    path.write_bytes(b'{"text": "a"}\n\xff\xfe{"text": "x"}\n')
+    with pytest.raises(FileError, match=r"b\.jsonl, line 2: byte 0xff is not UTF-8: save"):
+        take(memory, path)
+    with pytest.raises(FileError, match=r"missing\.json cannot be read"):
+        take(memory, tmp_path / "missing.json")
+
+
+@pytest.mark.parametrize("take", [from_mem0, from_chroma, from_jsonl])
+@pytest.mark.parametrize("end", ["", "]" * 100_000])
+def test_json_of_any_depth_is_refused_by_its_line(
+    memory: Memory, tmp_path: Path, take: Any, end: str
+) -> None:
+    path = tmp_path / "deep.jsonl"
+    path.write_text("[" * 100_000 + end)
+    with pytest.raises(InvalidInputError, match=r"deep\.jsonl, line 1: .* at most 32 deep"):
+        take(memory, path)
 
 
 def test_the_command_takes_over_each_kind(cvx: Cvx, tmp_path: Path) -> None:

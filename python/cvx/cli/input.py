@@ -12,10 +12,12 @@ from typing import Any
 
 import typer
 
+from cvx.arguments import wrong
 from cvx.cli.console import timestamp_of
 from cvx.errors import FileError, InvalidInputError
 from cvx.memory.writes import sound
 from cvx.types import Event
+from cvx.validation import DEEPEST
 
 _NAMES = {"timestamp": "time", "entity_id": "entity", "effect_text": "text", "id": None}
 """Other names that exports and other programs give to the same; an id is given by the store."""
@@ -59,7 +61,7 @@ def from_options(pairs: Iterable[str]) -> dict[str, Any]:
     Raises
     ------
     typer.BadParameter
-        There is no ``=``.
+        There is no ``=``, or JSON that is nested too deep.
 
     Examples
     --------
@@ -73,6 +75,10 @@ def from_options(pairs: Iterable[str]) -> dict[str, Any]:
             raise typer.BadParameter(f"--metadata {pair!r}: give key=value")
         try:
             out[key] = json.loads(value)
+        except RecursionError:
+            raise typer.BadParameter(
+                f"--metadata {pair[:40]!r}...: nest it at most {DEEPEST} deep"
+            ) from None
         except ValueError:
             out[key] = value
     return out
@@ -134,6 +140,10 @@ def _parsed(raw: str, place: str) -> dict[str, Any]:
         row = json.loads(raw)
     except ValueError as error:
         raise InvalidInputError(f"{place} is no JSON ({error}): nothing was stored") from error
+    except RecursionError as error:
+        raise InvalidInputError(
+            f"{place} is {raw[:40]!r}..., nested too deep: nest it at most {DEEPEST} deep"
+        ) from error
     if not isinstance(row, dict):
         raise InvalidInputError(f"{place} is {raw[:40]!r}: give a JSON object")
     return row
@@ -183,7 +193,7 @@ def _check(value: object, name: str, kind: _Kind, place: str) -> None:
     if isinstance(value, list) and name != "vector":
         good = good and all(isinstance(one, str) for one in value)
     if not good:
-        raise InvalidInputError(f"{place}: {name} is {value!r}: give {wanted}")
+        raise wrong(f"{place}: {name}", value, wanted)
 
 
 def _time(value: int | str | None, now: int) -> int:

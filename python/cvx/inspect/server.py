@@ -23,6 +23,7 @@ from cvx.errors import (
 )
 from cvx.escaping import printable
 from cvx.inspect.view import View
+from cvx.validation import DEEPEST
 
 HOST = "127.0.0.1"
 WHOLE = ("overview", "map", "linked")
@@ -159,12 +160,12 @@ class _Handler(BaseHTTPRequestHandler):
             return
         try:
             asked = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             asked = None
         if isinstance(asked, dict):
             self._tell("change", asked)
         else:
-            self._refuse(400, "a change is a JSON object")
+            self._refuse(400, f"a change is a JSON object, nested at most {DEEPEST} deep")
 
     def _may_ask(self) -> bool:
         """Refuse what another site's page sends, by a name that leads here or by a link."""

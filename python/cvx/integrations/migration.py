@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from cvx.arguments import checked, one_of, optional, wrong
-from cvx.errors import InvalidInputError
+from cvx.errors import FileError, InvalidInputError
 from cvx.memory import Memory
 from cvx.types import IntArray
+from cvx.validation import DEEPEST
 
 Exported: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """The path of a file, or what such a file would hold."""
@@ -50,6 +51,8 @@ def from_mem0(memory: Memory, exported: Exported, *, namespace: str | None = "us
 
     Raises
     ------
+    FileError
+        The file cannot be read, or is no UTF-8.
     InvalidInputError
         A file that is not such an export, or a memory that cannot be stored, by its place.
 
@@ -103,6 +106,8 @@ def from_chroma(memory: Memory, exported: Exported, *, vectors: bool = False) ->
 
     Raises
     ------
+    FileError
+        The file cannot be read, or is no UTF-8.
     InvalidInputError
         No such mapping, lists of different lengths, or a row that cannot be stored.
     InvalidVectorError
@@ -164,6 +169,8 @@ def from_jsonl(memory: Memory, exported: Exported, **fields: str) -> IntArray:
 
     Raises
     ------
+    FileError
+        The file cannot be read, or is no UTF-8.
     InvalidInputError
         A line that is no object or has no text, by its place; a field that stands for nothing.
 
@@ -208,10 +215,21 @@ def _listed(exported: Exported, within: str = "") -> list[Mapping[str, Any]]:
 
 def _read(path: str | os.PathLike[str]) -> Any:
     """Return what a file of JSON, or of JSON Lines, holds."""
-    text = Path(path).read_text(encoding="utf-8-sig")
+    raw = b""
+    try:
+        raw = Path(path).read_bytes()
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        number = raw.count(b"\n", 0, error.start) + 1
+        raise FileError(
+            f"{os.fspath(path)}, line {number}: byte 0x{raw[error.start]:02x} is not UTF-8: "
+            "save the file as UTF-8"
+        ) from error
+    except OSError as error:
+        raise FileError(f"{os.fspath(path)} cannot be read ({error}): give a JSON file") from error
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return list(_lines(path, text))
 
 
@@ -220,9 +238,10 @@ def _lines(path: str | os.PathLike[str], text: str) -> Iterator[Any]:
         if line.strip():
             try:
                 yield json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise InvalidInputError(
-                    f"{os.fspath(path)}, line {number}: {error}: give a JSON object a line"
+                    f"{os.fspath(path)}, line {number}: {error}: give a JSON object a line, nested "
+                    f"at most {DEEPEST} deep"
                 ) from error
 
 
