@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from cvx.arguments import Check, a_text, a_time, an_event, optional, some_texts, whole, wrong
+from cvx.dates import DateNamed
 from cvx.types import Cue, Vector
 
 LONGEST = 4_096
@@ -90,11 +91,15 @@ class PlainQuestion:
         What is embedded.
     words : tuple of str
         Content words; none, since it is not taken apart.
+    dates : tuple
+        None either, and so it is never ``of_a_day``.
     """
 
     text: str
     bare: str
     words: tuple[str, ...] = ()
+    dates: tuple[DateNamed, ...] = ()
+    of_a_day: bool = False
 
 
 def structured(cue: Cue) -> bool:

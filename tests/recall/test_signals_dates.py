@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.dates import DateNamed, read_dates, relative_dates
+from cvx.embed import LexicalEmbedder
+from cvx.memory import Memory
 from cvx.recall.question import read_question
 from cvx.recall.signals import Neighbourhood, date_signals
 from cvx.render import Renderer, entries_of
-from cvx.types import Clock, Event
+from cvx.types import Clock, Cue, Event
 from tests.recall.plain_view import PlainView, Said, candidates
 
 DAYS = st.dates(date(1950, 1, 1), date(2080, 12, 31))
@@ -151,3 +153,25 @@ def test_a_block_resolves_what_a_memory_means(clock: Clock, shown: bool) -> None
     # Today is the date that stands above; and the line is no part of what was said.
     assert "\n= today" not in block
     assert entries_of(block) == [f"Ann: {text}", text]
+
+
+@pytest.mark.parametrize(
+    ("asked", "first"),
+    [
+        ("What did I do yesterday?", "Repaired the bike with Nils."),
+        ("What did I do on 22 November 2026?", "Repaired the bike with Nils."),
+        ("What happened three days ago?", "Bought a lamp at the flea market."),
+        ("What did I do tomorrow?", None),
+        ("What happened on 1 May?", None),
+    ],
+)
+def test_a_question_for_nothing_but_a_day_finds_that_day(asked: str, first: str | None) -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    now = datetime(2026, 11, 23, 7, tzinfo=UTC)
+    for days, text in enumerate(
+        ("Had soup with Vera.", "Repaired the bike with Nils.", "Went to the opera.",
+         "Bought a lamp at the flea market.", "Called the tax office.", "Fed the cat.")
+    ):  # fmt: skip
+        memory.add(text, timestamp=now - timedelta(days=days))
+    found = memory.recall(Cue(asked, timestamp=now), 2)
+    assert [hit.text for hit in found][:1] == ([first] if first else [])

@@ -80,10 +80,13 @@ class Floor:
         """Return the probability that there is an answer, None where nobody knows.
 
         It is known of questions: neither of a cue that describes a state, nor of one without words,
-        nor of one whose words are all held by too many events to be looked up.
+        nor of one whose words are all held by too many events to be looked up. Of a question for
+        nothing but what was on a day it is 1 or 0: whether there is any event of that day.
         """
         if self.answerable is None or not len(table) or structured(view.cue):
             return None
+        if view.question.of_a_day and "date_near" in table:
+            return float(bool(table["date_near"].any()))
         if all(holders_of(word, view) is None for word in view.question.words):
             return None
         return self.answerable(view, table)

@@ -17,13 +17,16 @@ of candidates is compared with a question by one ``&``.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from cvx.dates import DateNamed, read_dates
+from cvx.dates import MICROSECONDS_A_DAY, DateNamed, read_dates
 from cvx.store.fulltext import pairs
 from cvx.types import IntArray
 
@@ -373,6 +376,15 @@ class Question:
     dates: tuple[DateNamed, ...] = ()
     wanted: int = 0
 
+    @property
+    def of_a_day(self) -> bool:
+        """Whether it asks for nothing but what was on a day that it names."""
+        named = any(date.day is not None for date in self.dates)
+        return named and not self.entities and _SAY_NOTHING.issuperset(self.words)
+
+
+_SAY_NOTHING = frozenset({"happen", "happened", "happening", "happens", "occurred", "going"})
+
 
 def read_question(text: str, view: View) -> Question:
     """Take a question apart, with what a view knows of names and of the time.
@@ -400,3 +412,36 @@ def read_question(text: str, view: View) -> Question:
         dates=tuple(dates),
         wanted=answer_wanted(text),
     )
+
+
+HALF_A_DAY = 0.5
+"""At most so many days from its noon is on a day."""
+
+
+def noon_of(day: date) -> int:
+    """Return the noon of a day, in microseconds since 1970-01-01 UTC."""
+    return round(datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp()) * 1_000_000
+
+
+def days_from(dates: Sequence[DateNamed], stamps: IntArray) -> npt.NDArray[np.float64]:
+    """Return days from each time to the noon of the nearest day that is named; inf without one.
+
+    Parameters
+    ----------
+    dates : sequence of DateNamed
+        Those without a day are passed over; one without a year is of each time's own.
+    stamps : ndarray of shape (n,), int64
+        Microseconds since 1970-01-01 UTC.
+    """
+    out = np.full(stamps.shape, np.inf)
+    own = stamps.astype("datetime64[us]").astype("datetime64[Y]").astype(np.int64) + 1970
+    for named in dates:
+        if named.day is None:
+            continue
+        for year in {named.year} if named.year is not None else set(own.tolist()):
+            try:
+                noon = noon_of(date(year, named.month or 1, named.day))
+            except ValueError:  # 29 February of another year
+                continue
+            out = np.minimum(out, np.abs(stamps - noon) / MICROSECONDS_A_DAY)
+    return out

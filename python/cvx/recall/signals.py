@@ -35,7 +35,6 @@ neighbour lacks, so it has to outweigh a text that merely repeats the neighbour.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -43,10 +42,19 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cvx.dates import MICROSECONDS_A_DAY, DateNamed, relative_dates
+from cvx.dates import relative_dates
 from cvx.recall.candidates import Candidates, FloatArray
 from cvx.recall.corpus_columns import title_key
-from cvx.recall.question import Question, content_words, forms_of, holders_of, plain_words
+from cvx.recall.question import (
+    HALF_A_DAY,
+    Question,
+    content_words,
+    days_from,
+    forms_of,
+    holders_of,
+    noon_of,
+    plain_words,
+)
 from cvx.recall.view import View
 from cvx.types import IntArray
 
@@ -384,7 +392,7 @@ def length_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
 
 
 _DAYS_OF_DECAY = 4.0
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY_ALONE = 3.0
 
 
 def speaker_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
@@ -411,7 +419,8 @@ def date_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
     Returns
     -------
     mapping of str to ndarray of shape (n,)
-        ``date_near``: e^(-days/4) from the nearest day that is named. ``date_month``: 1 in a month
+        ``date_near``: e^(-days/4) from the nearest day that is named; of a question for nothing but
+        what was on a day, 3 on that day and 0 on others. ``date_month``: 1 in a month
         that is named, or that a named day is in. ``date_year``: 1 in a year that is named. Of an
         event that means another day ("last Friday"), the nearer one counts.
     """
@@ -421,7 +430,7 @@ def date_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
         return {"date_near": nothing, "date_month": nothing, "date_year": nothing}
     own = scene.view.timestamps[scene.rows]
     said = [
-        (place, _noon(meant.day))
+        (place, noon_of(meant.day))
         for place, text in enumerate(scene.view.texts(scene.rows))
         for meant in _relative_dates(text, int(own[place]))
     ]
@@ -430,38 +439,23 @@ def date_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
     when = stamps.astype("datetime64[us]")
     years = when.astype("datetime64[Y]").astype(np.int64) + 1970
     months = when.astype("datetime64[M]").astype(np.int64) % 12 + 1
-    near, month, year = np.zeros((3, stamps.size))
+    month, year = np.zeros((2, stamps.size))
     for named in dates:
         in_year = np.ones(years.shape, bool) if named.year is None else years == named.year
         if named.year is not None:
             year = np.maximum(year, in_year)
         if named.month is not None:
             month = np.maximum(month, in_year & (months == named.month))
-        if named.day is not None:
-            near = np.maximum(near, np.exp(-_days_from(named, stamps, years) / _DAYS_OF_DECAY))
+    days = days_from(dates, stamps)
+    near = np.exp(-days / _DAYS_OF_DECAY)
+    if scene.question.of_a_day:
+        # Nothing else was asked for: the day outweighs all likeness of words.
+        near = np.where(days <= HALF_A_DAY, _DAY_ALONE, 0.0)
     out = {"date_near": near, "date_month": month, "date_year": year}
     for name, each in out.items():
         best = nothing.copy()
         np.maximum.at(best, places, each)
         out[name] = best
-    return out
-
-
-def _noon(day: date) -> int:
-    return (datetime(day.year, day.month, day.day, 12, tzinfo=UTC) - _EPOCH) // timedelta(
-        microseconds=1
-    )
-
-
-def _days_from(named: DateNamed, stamps: IntArray, years: IntArray) -> npt.NDArray[np.float64]:
-    """Return days between each time and the day that is named; of its own year, if none is."""
-    out = np.full(stamps.shape, np.inf)
-    for year in {named.year} if named.year is not None else set(years.tolist()):
-        try:
-            noon = _noon(date(year, named.month or 1, named.day or 1))
-        except ValueError:  # 29 February of another year
-            continue
-        out = np.minimum(out, np.abs(stamps - noon) / MICROSECONDS_A_DAY)
     return out
 
 

@@ -14,7 +14,7 @@ from cvx.arguments import an_event
 from cvx.causal.graph_data import NOT_WALKED, link_of
 from cvx.causal.walk import walk
 from cvx.errors import InvalidInputError
-from cvx.recall.question import holders_of
+from cvx.recall.question import HALF_A_DAY, days_from, holders_of
 from cvx.recall.view import View
 from cvx.store.fulltext import words_of
 from cvx.types import Cue, Edge, EventId, Hit, IntArray, Source
@@ -134,7 +134,8 @@ class Words:
     """The events that hold most of what the question's words say: by idf, the shorter first.
 
     It reads the same postings as the signals, once for both. Where none of the words can be looked
-    up, because all are common or the question was not taken apart, it is `Lexical`.
+    up, because all are common or the question was not taken apart, it is `Lexical`. A question for
+    nothing but what was on a day finds the newest events of that day.
 
     Parameters
     ----------
@@ -146,9 +147,18 @@ class Words:
 
     def find(self, view: View) -> Found:
         """Add up the idf of each event's words; the score is the share of the question's."""
+        if view.question.of_a_day:
+            return _on_named_day(view, self.pool)
         postings = (holders_of(word, view) for word in view.question.words)
         held = [rows for rows in postings if rows is not None and len(rows)]
         return _by_idf(view, held, self.pool) if held else Lexical(self.pool).find(view)
+
+
+def _on_named_day(view: View, pool: int) -> Found:
+    rows = np.flatnonzero(view.visible)
+    rows = rows[days_from(view.question.dates, view.timestamps[rows]) <= HALF_A_DAY]
+    order = np.lexsort((rows, view.timestamps[rows]))[::-1][: view.pool(pool)]
+    return Found(rows[order], 1.0 / np.arange(1, len(order) + 1))
 
 
 def _by_idf(view: View, held: Sequence[IntArray], pool: int) -> Found:
