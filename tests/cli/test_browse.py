@@ -43,6 +43,34 @@ def test_a_list_of_nothing_says_so(house: Cvx) -> None:
     assert house("list", "--outcome", "lost").code == 2
 
 
+@pytest.mark.parametrize("asked", [("list",), ("tail",), ("recall", "key")])
+def test_what_finds_nothing_names_the_namespace_and_those_that_hold_events(
+    cvx: Cvx, asked: tuple[str, ...]
+) -> None:
+    for name, text in (("ana", "the key is red"), ("ana", "the key is lost"), ("bob", "no key")):
+        cvx("add", text, "--namespace", name)
+    done = cvx(*asked)
+    assert (done.code, "nothing" in done.out) == (1, True)
+    assert done.err == (
+        "cvx: the unnamed namespace was asked; other namespaces hold 3 events "
+        "('ana': 2, 'bob': 1): name one with -n\n"
+    )
+    assert "namespace 'cleo' was asked" in cvx(*asked, "-n", "cleo").err
+    assert (cvx(*asked, "-n", "ana").code, cvx(*asked, "-n", "ana").err) == (0, "")
+    assert cvx(*asked, "--json").err == ""
+
+
+def test_a_store_of_one_namespace_has_no_others_to_name(cvx: Cvx) -> None:
+    cvx("add", "the key is red")
+    assert cvx("list", "--entity", "nobody").err == ""
+
+
+def test_show_asks_as_a_namespace_where_told_to(house: Cvx) -> None:
+    assert house("show", 3).code == house("show", 3, "-n", "bob").code == 0
+    done = house("show", 3, "-n", "ana")
+    assert (done.code, "bob's own" in done.out + done.err) == (1, False)
+
+
 def test_show_tells_fields_versions_causes_and_consequences(house: Cvx) -> None:
     house("edit", 1, "--text", "the drain was blocked", "--metadata", "room=cellar")
     told = house("show", 1, "--json").json

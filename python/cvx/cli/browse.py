@@ -22,6 +22,7 @@ from cvx.cli.console import (
     Until,
     emit,
     line,
+    note_elsewhere,
     opened,
     plain_event,
     show_event,
@@ -90,19 +91,24 @@ def list_(
             frame = memory.frames.events(where, namespace=namespace or "", state=state)
             order = frame.sort("timestamp", "event_id", descending=not oldest)
             events = [memory.get(number) for number in order["event_id"].head(count)]
-    if json:
-        emit({"events": [plain_event(event) for event in events]})
-    else:
-        for event in events:
-            show_event(event)
-    if not events:
-        if not json:
+        if json:
+            emit({"events": [plain_event(event) for event in events]})
+        else:
+            for event in events:
+                show_event(event)
+        if not events and not json:
             line("nothing is remembered that passes", dim=True)
+            note_elsewhere(memory, namespace or "")
+    if not events:
         raise typer.Exit(NOTHING)
 
 
 def show(
     event: Annotated[int, typer.Argument(help="The id of the event.")],
+    namespace: Annotated[
+        str | None,
+        typer.Option("--namespace", "-n", help="Who asks; by default whoever the event is of."),
+    ] = None,
     store: Store = None,
     json: Json = False,
 ) -> None:
@@ -112,8 +118,9 @@ def show(
       cvx show 2
     """
     with opened(store, embeds=False, reads=True) as memory:
-        found = memory.get(event)
-        whose, history = found.namespace, list(found.history)
+        found = memory.get(event, namespace=namespace)
+        whose = found.namespace if namespace is None else namespace
+        history = list(found.history)
         causes, consequences = (
             [(step.edge, step.event) for step in walk(found, max_depth=1, namespace=whose).steps]
             for walk in (memory.why, memory.consequences)
@@ -234,6 +241,8 @@ def tail(
     For example:
       cvx tail -k 3
       cvx tail -f --entity ana
+
+    Exit code 1 where there is nothing, unless with -f.
     """
 
     def passes(event: Event) -> bool:
@@ -249,9 +258,15 @@ def tail(
             end = max(end - 500, 0)
         if json and not follow:
             emit({"events": [plain_event(event) for event in events[-count:]]})
-            return
-        for event in events[-count:]:
-            _one(event, as_json=json)
+        else:
+            for event in events[-count:]:
+                _one(event, as_json=json)
+        if not events and not json:
+            if not follow:
+                line("nothing is remembered that passes", dim=True)
+            note_elsewhere(memory, namespace or "")
+        if not events and not follow:
+            raise typer.Exit(NOTHING)
         while follow:
             sys.stdout.flush()
             time.sleep(_POLL)

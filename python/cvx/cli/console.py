@@ -165,6 +165,25 @@ def plain_event(event: Event) -> dict[str, Any]:
     }
 
 
+def note_elsewhere(memory: Memory, namespace: str) -> None:
+    """Say on stderr which namespace was asked, and how many events the others hold."""
+    held = memory.record.query(
+        "SELECT namespace, count(*) FROM events WHERE namespace != ? AND state = 'active'"
+        " GROUP BY namespace ORDER BY count(*) DESC, namespace",
+        (namespace,),
+    )
+    if not held:
+        return
+    asked = f"namespace {one_line(namespace)!r}" if namespace else "the unnamed namespace"
+    named = [f"{one_line(name, 40)!r}: {number:,}" for name, number in held[:5]]
+    further = [f"{counted(len(held) - 5, 'further one')}"] if len(held) > 5 else []
+    total = counted(sum(number for _, number in held), "event")
+    note(
+        f"{asked} was asked; other namespaces hold {total} "
+        f"({', '.join([*named, *further])}): name one with -n"
+    )
+
+
 def show_event(event: Event, score: str = "") -> None:
     """Print an event: its number, time and outcome in one line, its text, and what was done."""
     end = "" if event.reward is None else f"  reward {event.reward:g}"

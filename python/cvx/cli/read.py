@@ -18,6 +18,7 @@ from cvx.cli.console import (
     emit,
     line,
     note,
+    note_elsewhere,
     only_one,
     opened,
     plain_event,
@@ -87,6 +88,9 @@ def recall(
             where=where,
             floor=floor,
         )
+        if not hits and not json:
+            line("nothing fits", dim=True)
+            note_elsewhere(memory, namespace)
     problems = [
         *hits.trace.problems,
         *(f"{s.name}: {s.problem}" for s in hits.trace.sources if s.problem),
@@ -99,8 +103,6 @@ def recall(
         for hit in hits:
             _show_hit(hit, explain=explain)
     if not hits:
-        if not json:
-            line("nothing fits", dim=True)
         raise typer.Exit(NOTHING)
 
 
