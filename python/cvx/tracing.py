@@ -15,7 +15,7 @@ from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
-from cvx.arguments import wrong
+from cvx.errors import InvalidInputError
 from cvx.extras import needs
 
 if TYPE_CHECKING:
@@ -73,7 +73,9 @@ def start(provider: TracerProvider | None = None, *, texts: bool = False) -> Non
     from cvx import __version__
 
     if provider is not None and not isinstance(provider, trace.TracerProvider):
-        raise wrong("provider", provider, "an opentelemetry.trace.TracerProvider, or None")
+        raise InvalidInputError(
+            f"provider is {provider!r:.60}: give an opentelemetry.trace.TracerProvider, or None"
+        )
     tracer = trace.get_tracer("cvx", __version__, tracer_provider=provider)
     _tracing = _Tracing(tracer, bool(texts))
 
