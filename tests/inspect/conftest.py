@@ -132,9 +132,13 @@ def editable(store: Path, tmp_path: Path) -> Iterator[Site]:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """Debian's browser, driven by playwright; what it shows is tested over HTTP without it too."""
+    """Debian's browser, driven by playwright; what it shows is tested over HTTP without it too.
+
+    No longer than a module: while the driver lives, its event loop runs in this thread, and no
+    other test could start one.
+    """
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
         pytest.skip("there is no chromium: apt-get install chromium")

@@ -28,7 +28,7 @@ def test_a_trace_reads_as_in_the_document_and_its_numbers_add_up() -> None:
     block = memory.context(cue, 420, pipeline=composite())
     assert str(block.trace).split("\n") == [
         'recall("deploy the tier migration")',
-        "candidates: 30 (dense 30)",
+        "candidates: 30 (dense 30, lexical 30)",
         "after composite scoring + floor(similarity 0, 0.35): 3 survive",
         "  [sem] prod deploys gated on staging check                          0.68",
         "  [epi] last migration rollback was turn 41                          0.47",
