@@ -317,3 +317,22 @@ def test_what_was_cleaned_can_be_stored_unless_it_is_no_json(value: Any) -> None
     except TypeError:
         return
     storable_metadata("metadata", {"a": cleaned(value)})
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\n"])
+def test_a_text_without_words_needs_a_vector_to_be_found_by(blank: str) -> None:
+    memory = Memory(embedder=LexicalEmbedder(16))
+    event = memory.add("a mug")
+    calls: list[Callable[[], object]] = [
+        lambda: memory.add(blank),
+        lambda: memory.add_many(["a cup", blank]),
+        lambda: memory.update(event, text=blank),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidInputError, match=r"text is '.*': give words, or a vector"):
+            call()
+    assert [one.text for one in memory.events()] == ["a mug"]
+    vector = np.eye(16, dtype=np.float32)[3]
+    found = memory.add(blank, vector=vector)
+    assert found.id in [hit.id for hit in memory.recall(vector, 2, min_relevance=0.0)]
+    assert memory.update(event, text=blank, vector=vector).text == blank

@@ -40,7 +40,7 @@ def test_no_text_raises_when_it_is_asked_for(memory: Memory, text: str) -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(text=ANYTHING)
+@given(text=ANYTHING.filter(str.strip))
 def test_a_stored_text_is_found_by_each_of_its_words(text: str) -> None:
     with Memory(embedder=embedder()) as memory:
         event = memory.add(text).id

@@ -41,6 +41,8 @@ def add_events(
     for at, event in enumerate(events):
         with named(at if len(events) > 1 else None):
             listed.append(sound(event))
+            if event.vector is None:
+                _findable(event.text)
     if aliases and len(aliases) != len(listed):
         raise InvalidInputError(
             f"{len(aliases)} lists of aliases for {len(listed)} events: give one for each"
@@ -245,6 +247,7 @@ def change_event(
     if change.vector is not None:
         change = replace(change, vector=shared.checked(change.vector))
     elif change.text is not None:
+        _findable(change.text)
         change = replace(change, vector=shared.embed([change.text])[0])
     vectors = shared.embed(aliases)
     with shared.writing() as write:
@@ -252,6 +255,12 @@ def change_event(
         if aliases:
             shared.node_and_time(event_id)
             write.add_aliases(event_id, zip(aliases, vectors, strict=True))
+
+
+def _findable(text: str) -> None:
+    """Raise that a text has no words, where they are all that it could be found by."""
+    if isinstance(text, str) and not text.strip():
+        raise InvalidInputError(f"text is {text!r:.60}: give words, or a vector to find it by")
 
 
 def _apply(
