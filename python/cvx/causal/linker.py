@@ -13,7 +13,8 @@ from cvx.arguments import check_fields, number, optional, whole
 from cvx.causal.evidence import Evidence, following
 from cvx.causal.graph_data import HIDDEN, NOT_WALKED, causal_kinds, link_of, state_of, store_links
 from cvx.causal.judges import Judge, Judgement, Pair, judgements
-from cvx.causal.pair_model import Known, PairModel, Told, reasons, words_of
+from cvx.causal.judges.offline import leaves_open
+from cvx.causal.pair_model import Known, PairModel, Told, at_most, reasons, words_of
 from cvx.index import RawIndex
 from cvx.store import Record
 from cvx.store.namespaces import visible_spaces, visible_sql
@@ -307,6 +308,7 @@ class Linker:
         model = PairModel.shipped()
         rows = model.evidence(seen.effect, seen.pool, seen.known, self._space)
         _, chances = model.parts(rows, self._family)
+        chances = at_most(seen.effect, seen.pool, chances)
         known = self._linked(effect)
         order = [
             at
@@ -324,6 +326,9 @@ class Linker:
             note = "cvx" if judge is None else judge.name
             evidence = Evidence.from_text(before.evidence).judged(chance, note)
             state = "judged" if draw is not None and evidence.weight >= draw else "candidate"
+            sure = word is not None and word.confirmed
+            if not sure and leaves_open(seen.pool[at].text, effect.text):
+                state = "candidate"
             if word is not None and word.verdict == "unjudged":
                 state = "unjudged"
             link = Edge(

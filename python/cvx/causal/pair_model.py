@@ -15,8 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.causal.fusion import Floats
-from cvx.causal.judges.offline import Heads, WordPairs, beginnings, content_words, stems
+from cvx.causal.judges.offline import (
+    Heads,
+    WordPairs,
+    beginnings,
+    content_words,
+    leaves_open,
+    stems,
+)
 from cvx.causal.judges.protocol import Judgement, Pair
+from cvx.causal.wording import LEFT_OPEN
 from cvx.errors import InvalidInputError
 from cvx.types import Vector
 
@@ -69,6 +77,8 @@ _TROUBLE = frozenset(
 _SAYS_AGAIN, _NAMED = 0.6, 0.6
 _FARTHEST = 10_000.0
 _BRIEF, _LONG, _MOST_OF_NEWS = 1.5, 7.5, 0.3
+# A little above what is kept at all: whoever looks at the candidates may know better.
+_MOST_LEFT_OPEN = 0.1
 
 PLAIN = (
     "near",
@@ -428,7 +438,8 @@ class PairModel:
         effect, cause = Told(pair.effect, pair.effect_vector), Told(pair.cause, pair.cause_vector)
         space = next((name for name, heads in self.heads.items() if heads.fits(effect.vector)), "")
         rows = self.evidence(effect, [cause], embedder=space)
-        parts, (chance,) = self.parts(rows, "semantic" if space else "lexical", alone=True)
+        parts, chances = self.parts(rows, "semantic" if space else "lexical", alone=True)
+        (chance,) = at_most(effect, [cause], chances)
         # Nothing is known of what happened right before.
         rows[0, NAMES.index("next")] = 0.0
         why = reasons(effect, cause, rows[0])
@@ -570,6 +581,8 @@ def transfer(effect: Told, pool: Sequence[Told], known: Known | None) -> tuple[F
 
 def reasons(effect: Told, cause: Told, row: Floats) -> str:
     """Return what speaks for a pair, in words."""
+    if leaves_open(cause.text, effect.text):
+        return LEFT_OPEN
     value = dict(zip(NAMES, row.tolist(), strict=True))
     ours, theirs = words_of(cause.text), words_of(effect.text)
     said = []
@@ -590,6 +603,12 @@ def reasons(effect: Told, cause: Told, row: Floats) -> str:
     if not said and value["likeness among"] > 1.5:
         said.append("of what happened before it is the likest")
     return " and ".join(said[:2])
+
+
+def at_most(effect: Told, pool: Sequence[Told], chances: Floats) -> Floats:
+    """Return the chances, low for causes that the words of the effect ask or deny."""
+    left_open = np.array([leaves_open(one.text, effect.text) for one in pool], np.bool_)
+    return np.where(left_open, np.minimum(chances, _MOST_LEFT_OPEN), chances)
 
 
 def _telling(word: str, cause: Words, effect: Words) -> bool:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from cvx.arguments import a_share
 from cvx.causal.judges.protocol import Judgement, Pair
 from cvx.causal.vectors import cosine
+from cvx.causal.wording import LEFT_OPEN, stated
 from cvx.errors import InvalidVectorError
 
 _ENGLISH = re.compile(r"[a-z]+")
@@ -108,6 +109,8 @@ class RuleJudge:
         cause, effect = content_words(pair.cause), content_words(pair.effect)
         if not cause or not effect:
             return Judgement("unjudged", why="one of the two has no words")
+        if leaves_open(pair.cause, pair.effect):
+            return Judgement("no", 0.0, LEFT_OPEN)
         common = cause & effect
         shared = len(common) / min(len(cause), len(effect))
         said = _OF_CAUSE.search(pair.effect) if common else None
@@ -132,6 +135,28 @@ def content_words(text: str) -> frozenset[str]:
     """Return the words of a text that say something, cut to their stems."""
     # The stems are English; words of other scripts are compared as they are.
     return frozenset(stems(text)) or frozenset(_WORD.findall(text.casefold()))
+
+
+def leaves_open(cause: str, effect: str) -> bool:
+    """Tell whether an effect's words only ask, deny, doubt or concede that a cause led to it.
+
+    Examples
+    --------
+    >>> leaves_open("Ann called", "Did the meeting fail because Ann called?")
+    True
+    >>> leaves_open("The strike ended", "Flights resumed despite the strike")
+    True
+    >>> leaves_open("The crew came", "Flights resumed despite the strike")
+    False
+    """
+    rest, opened = stated(effect)
+    if not opened:
+        return False
+    # "Threats" and "threatened" have no stem in common.
+    theirs, left, kept = (
+        {word[:_LETTERS] for word in content_words(text)} for text in (cause, opened, rest)
+    )
+    return not kept or not (theirs & left) <= kept
 
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
