@@ -16,9 +16,15 @@ from cvx.cluster.moving import carve
 from cvx.cluster.part import Duty, MovedAwayError, Part, Shipment
 from cvx.cluster.shipping import Change, apply, copy_to, tables_of
 from cvx.embed import LexicalEmbedder
-from cvx.errors import DuplicateKeyError, EpisodeEndedError, ReplicaLostError
+from cvx.errors import (
+    DuplicateKeyError,
+    EpisodeEndedError,
+    InvalidInputError,
+    ReplicaLostError,
+)
 from cvx.memory import Memory
 from cvx.store import Record
+from cvx.types import Event
 
 SETTINGS: dict[str, Any] = {"embedder": LexicalEmbedder(32)}
 WORDS = "rain flood cellar drain key pot door bridge rope lamp".split()  # noqa: SIM905
@@ -157,10 +163,58 @@ def test_a_request_that_comes_twice_is_done_once(tmp_path: Path) -> None:
         first = both.ask("r", "add", "once")
         assert both.ask("r", "add", "once") == first
         both.copy.lead(2)
-        # Who leads now knows what was answered, and to what.
-        both.copy.duty = Duty(1)
-        assert both.copy.call("r", "add", None, ["once"], {}, both.send) == first
+        # Who leads now knows what was answered, and to what; by itself it is one host of two.
+        both.copy.duty = Duty(2)
+        with pytest.raises(ReplicaLostError, match="on 1 of 2 hosts"):
+            both.copy.call("r", "add", None, ["once"], {}, both.send)
+        both.copy.copies = ["another"]
+        assert both.copy.call("r", "add", None, ["once"], {}, lambda *_: "") == first
         assert len(both.copy.memory) == 1
+
+
+@pytest.mark.requirement("B22")
+def test_a_write_that_no_copy_took_is_not_acknowledged_when_it_is_repeated(tmp_path: Path) -> None:
+    with pair(tmp_path) as both:
+        both.send = lambda *_: "the node is gone"  # type: ignore[method-assign]
+        for _ in range(2):
+            with pytest.raises(ReplicaLostError, match="the node is gone"):
+                both.ask("r", "add", "once")
+        assert len(both.primary.memory) == 1
+
+
+def test_the_key_by_which_copies_are_known_is_refused(tmp_path: Path) -> None:
+    with pair(tmp_path) as both:
+        known = both.call("add", "ana's will", namespace="ana")
+        own = both.call("add", "all to mallory", namespace="mallory")
+        for value in (known.id, "abc"):
+            claim = {"cvx.id": value}
+            for verb, args, options in (
+                ("add", ["x"], {"metadata": claim}),
+                ("add_many", [[{"text": "x", "metadata": claim}]], {}),
+                ("add_many", [[Event("x", metadata=claim)]], {}),
+                ("update", [own.id], {"metadata": claim}),
+            ):
+                with pytest.raises(InvalidInputError, match=r"metadata has 'cvx\.id'"):
+                    both.call(verb, *args, **options)
+        assert both.call("count") == 2
+
+
+def test_a_forged_origin_that_is_stored_stands_for_nothing(tmp_path: Path) -> None:
+    with pair(tmp_path) as both:
+        known = both.call("add", "ana's will", namespace="ana")
+        # As a store from before the key was refused has it.
+        memory = both.primary.memory
+        for value in (known.id, "abc", 1.5, True):
+            memory.add("mallory's", namespace="mallory", metadata={"cvx.id": value})
+        memory.add("a word", namespace="mallory", metadata={"word": "cvx.id"})
+        both.primary.lead(2)
+        assert both.primary.origins == {}
+        assert both.call("get", known.id).text == "ana's will"
+        assert len({event.id for event in both.call("events")}) == 6
+        both.primary.duty = Duty(1)
+        both.call("erase", [known.id])
+        texts = {event.text for event in memory.record.events()}
+        assert texts == {"mallory's", "a word"}
 
 
 def test_a_change_that_comes_twice_changes_nothing(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cvx.cluster.shipping import Change
+from cvx.errors import InvalidInputError
 from cvx.memory import Memory
 from cvx.store import Record, fulltext, rows
 from cvx.store.database import connect
@@ -20,6 +21,10 @@ from cvx.types import Event
 
 ORIGIN = "cvx.id"
 """In the metadata of a copy of a public event: its id where it was written."""
+IS_COPY = (
+    f"(metadata LIKE '%\"{ORIGIN}\"%' AND json_type(metadata, '$.\"{ORIGIN}\"') IS 'integer')"
+)
+"""Of a row of events, whether it is such a copy."""
 _OWN = "SELECT event_id FROM events WHERE namespace = ?1"
 _NODES = (
     "SELECT node FROM events WHERE namespace = ?1 AND node IS NOT NULL"
@@ -150,8 +155,35 @@ class Public(NamedTuple):
     whole: list[int] | None
 
 
-_SEEN = "visibility <> 'private' AND recallable AND metadata NOT LIKE ?"
-_NO_COPY = f'%"{ORIGIN}"%'
+_SEEN = f"visibility <> 'private' AND recallable AND NOT {IS_COPY}"
+
+
+def origin_of(event: Event) -> int | None:
+    """Return the id where a copy of a public event was written; None for one that is no copy."""
+    origin = event.metadata.get(ORIGIN)
+    return origin if type(origin) is int else None
+
+
+def check_not_reserved(given: object) -> None:
+    """Refuse metadata that claim to be those of a copy: nobody but a cluster writes these.
+
+    Raises
+    ------
+    InvalidInputError
+        One of the mappings or events, however deep in lists, has the reserved key.
+    """
+    if isinstance(given, Event):
+        given = given.metadata
+    if isinstance(given, Mapping):
+        if ORIGIN in given:
+            raise InvalidInputError(
+                f"metadata has {ORIGIN!r} ({given[ORIGIN]!r}), a key that a cluster keeps for its "
+                "copies: give it another name"
+            )
+        given = [*given.values()]
+    if isinstance(given, list | tuple):
+        for one in given:
+            check_not_reserved(one)
 
 
 def public_since(record: Record, seq: int, gone: Collection[str] = ()) -> Public:
@@ -173,12 +205,11 @@ def public_since(record: Record, seq: int, gone: Collection[str] = ()) -> Public
             touched.update(event for event, *_ in body)
         elif op == "reward":
             touched.update(record.events_of_nodes([node for node, *_ in body]).values())
-    chosen, values = ("", [_NO_COPY]) if erased else (f" AND event_id {AMONG}", [_NO_COPY])
-    if chosen:
-        sql = f"SELECT event_id FROM events WHERE event_id {AMONG} AND {_SEEN.replace('?', '?2')}"
-        found = record.query(sql, (listed(touched), _NO_COPY)) if touched else []
+    sql = f"SELECT event_id FROM events WHERE {_SEEN}"
+    if erased:
+        found = record.query(sql)
     else:
-        found = record.query(f"SELECT event_id FROM events WHERE {_SEEN}", values)
+        found = record.query(f"{sql} AND event_id {AMONG}", (listed(touched),)) if touched else []
     ids = [row[0] for row in found]
     words: dict[int, list[str]] = {}
     for number, text in record.query(

@@ -13,7 +13,16 @@ from typing import Any
 
 from cvx.cluster import shipping
 from cvx.cluster.bucket import Archive
-from cvx.cluster.moving import ORIGIN, Public, of_namespace, public_since, take_public
+from cvx.cluster.moving import (
+    IS_COPY,
+    ORIGIN,
+    Public,
+    check_not_reserved,
+    of_namespace,
+    origin_of,
+    public_since,
+    take_public,
+)
 from cvx.cluster.placement import FIRST_ID
 from cvx.cluster.shipping import Capture, Change
 from cvx.errors import CvxError, ReplicaLostError
@@ -124,10 +133,12 @@ class Part:
 
     def _known_origins(self) -> dict[int, int]:
         told = self.memory.record.query(
-            "SELECT json_extract(metadata, ?1), event_id FROM events WHERE metadata LIKE ?2",
-            (f'$."{ORIGIN}"', f'%"{ORIGIN}"%'),
+            f"SELECT json_extract(metadata, ?), event_id FROM events WHERE {IS_COPY}",
+            (f'$."{ORIGIN}"',),
         )
-        return {int(origin): local for origin, local in told if origin is not None}
+        # An event that is here by itself is nobody's copy.
+        here = {event.id for event in self.memory.record.events([origin for origin, _ in told])}
+        return {origin: local for origin, local in told if origin not in here}
 
     # Who it is.
 
@@ -187,6 +198,8 @@ class Part:
         ------
         ReplicaLostError
             Fewer hosts than wanted have the shard.
+        InvalidInputError
+            Metadata have the key by which copies of public events are known.
         """
         if reads(verb):
             self._check_here(verb, bound, args, options)
@@ -195,15 +208,19 @@ class Part:
             if self._capture is not None and self._capture.any:
                 self.ship(send)
             return found
+        check_not_reserved([args, options])
         with self._writing:
             if request in self._done:
-                return self._done[request]
-            self._check_here(verb, bound, args, options)
-            self._check_copies()
-            found = self._outward(self._do(verb, bound, args, options))
-            self._note(request, found)
-            self._unsent[request] = found
+                found = self._done[request]
+            else:
+                self._check_here(verb, bound, args, options)
+                self._check_copies()
+                found = self._outward(self._do(verb, bound, args, options))
+                self._note(request, found)
+                self._unsent[request] = found
+        # What is known already may be on too few hosts still.
         self.ship(send)
+        self._check_leads()
         self._check_copies()
         return found
 
@@ -276,8 +293,8 @@ class Part:
             return len(memory)
         found = memory.record.query(
             "SELECT count(*) FROM events WHERE state = 'active' AND namespace NOT IN"
-            " (SELECT value FROM json_each(?)) AND metadata NOT LIKE ?",
-            (json.dumps(sorted(self.gone)), f'%"{ORIGIN}"%'),
+            f" (SELECT value FROM json_each(?)) AND NOT {IS_COPY}",
+            (json.dumps(sorted(self.gone)),),
         )
         return int(found[0][0])
 
@@ -343,10 +360,11 @@ class Part:
     def _told(self, event: Event) -> Event:
         if event.episode_id is not None:
             event = replace(event, episode_id=(self.shard << FIRST_ID) + event.episode_id)
-        if ORIGIN not in event.metadata:
+        origin = origin_of(event)
+        if origin is None or self.origins.get(origin) != event.event_id:
             return event
         rest = {name: one for name, one in event.metadata.items() if name != ORIGIN}
-        return replace(event, event_id=int(event.metadata[ORIGIN]), metadata=rest)
+        return replace(event, event_id=origin, metadata=rest)
 
     # Shipping.
 
