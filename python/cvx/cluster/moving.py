@@ -21,9 +21,7 @@ from cvx.types import Event
 
 ORIGIN = "cvx.id"
 """In the metadata of a copy of a public event: its id where it was written."""
-IS_COPY = (
-    f"(metadata LIKE '%\"{ORIGIN}\"%' AND json_type(metadata, '$.\"{ORIGIN}\"') IS 'integer')"
-)
+IS_COPY = f"(metadata LIKE '%\"{ORIGIN}\"%' AND json_type(metadata, '$.\"{ORIGIN}\"') IS 'integer')"
 """Of a row of events, whether it is such a copy."""
 _OWN = "SELECT event_id FROM events WHERE namespace = ?1"
 _NODES = (
