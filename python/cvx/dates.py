@@ -5,7 +5,8 @@ The grammar is small on purpose, and English: a day with month and year in eithe
 without a year, a year alone (1900 to 2099), and, where the asker's time is known, "yesterday",
 "today", "last Friday", "N days/weeks/months/years ago", "next month". A word that may be a month or
 something else ("may", "march") counts only with a capital and beside a number, or after a
-preposition ("in May").
+preposition ("in May"). What may be meant otherwise says nothing: "two or three years ago", "half a
+year ago", "the last week of May", "this Monday", "last weekend".
 """
 
 from __future__ import annotations
@@ -76,11 +77,37 @@ def _any_of(words: Iterable[str]) -> str:
 
 _RELATIVE = re.compile(
     rf"\b(?:(?P<near>{_any_of(_NEAR_DAYS)})"
-    rf"|(?P<count>\d{{1,4}}|{_any_of(_COUNTS)})"
+    rf"|(?<![\w.,-])(?P<count>\d{{1,4}}|{_any_of(_COUNTS)})"
     r"\s+(?P<unit>day|week|month|year)s?\s+ago"
-    rf"|(?P<which>last|next|this)\s+(?P<what>week|month|year|weekend|{_any_of(_WEEKDAYS)}))\b",
+    r"|(?:(?P<which>last|next|this)\s+(?P<what>week|month|year)"
+    rf"|(?P<side>last|next)\s+(?P<weekday>{_any_of(_WEEKDAYS)})))(?![\w-])",
     re.IGNORECASE,
 )
+_NUMBER = rf"""[\d¼½¾]|\b(?:{
+    _any_of(
+        (
+            *_COUNTS.keys() - {"a", "an", "a couple of"},
+            *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+            *("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"),
+            *("hundred", "thousand", "million", "dozen"),
+        )
+    )
+})"""
+_PART_OF_MORE = re.compile(
+    rf"(?:(?:{_NUMBER})(?:\s*[-–—−/]\s*|[.,'’]|\s+(?:(?:and|or|to)\s+)?)"  # noqa: RUF001
+    r"|\b(?:half|quarters?|thirds?|part|most)\s+(?:of\s+)?"
+    r"|\b(?:day|week|month|year)s?,?\s+(?:(?:and|or)\s+)?)$",
+    re.IGNORECASE,
+)
+"""Before a count: "thirty two", "two or three", "half a", "a year and two"."""
+_NOT_THE_CALENDARS = re.compile(
+    r"\b(?:the|this|these|that|every|each|my|your|his|her|its|our|their)\s+(?:very\s+)?$",
+    re.IGNORECASE,
+)
+"""Before "last" and "next": "the last year" is a span, or the last of something."""
+_OF_SOMETHING = re.compile(r"\s{1,9}(?:of|at|in)\b", re.IGNORECASE)
+_OF_A_MONTH = re.compile(r"\s{1,9}of\b", re.IGNORECASE)
+_BEFORE = 40
 _STEP = {"last": -1, "this": 0, "next": 1}
 
 
@@ -124,24 +151,20 @@ def read_dates(text: str, now: int | None = None) -> tuple[list[DateNamed], str]
     ([DateNamed(year=None, month=3, day=None)], 'May I come ?')
     """
     found: list[DateNamed] = []
+    resolved = [] if now is None else _resolved(text, now)
+    for match, _ in reversed(resolved):
+        # A mark stays between what stood before and after: they make no date together.
+        text = f"{text[: match.start()]}\0{text[match.end() :]}"
     for form in _FORMS:
         for match in form.finditer(text):
             named = _named(match)
             if named is not None:
                 found.append(named)
         text = form.sub(" ", text)
-    if now is not None and _CALENDAR[0] <= now < _CALENDAR[1]:
-        for meant in relative_dates(text, now):
-            day = meant.day
-            found.append(
-                DateNamed(
-                    day.year,
-                    None if meant.unit == "year" else day.month,
-                    day.day if meant.unit in ("day", "week") else None,
-                )
-            )
-        text = _RELATIVE.sub(" ", text)
-    return found, " ".join(text.split())
+    for _, (_, day, unit) in resolved:
+        month = None if unit == "year" else day.month
+        found.append(DateNamed(day.year, month, day.day if unit in ("day", "week") else None))
+    return found, " ".join(text.replace("\0", " ").split())
 
 
 class RelativeDate(NamedTuple):
@@ -176,12 +199,13 @@ def relative_dates(text: str, timestamp: int) -> list[RelativeDate]:
     text : str
         What was said.
     timestamp : int
-        When, in microseconds since 1970-01-01 UTC.
+        When, in microseconds since 1970-01-01 UTC; the day is the day in UTC.
 
     Returns
     -------
     list of RelativeDate
-        In the order of the text; none at a time that the calendar does not have.
+        In the order of the text, without what may be meant otherwise; none at a time that the
+        calendar does not have.
 
     Examples
     --------
@@ -189,35 +213,52 @@ def relative_dates(text: str, timestamp: int) -> list[RelativeDate]:
     >>> [(one.words, str(one)) for one in relative_dates("Last Friday, or 3 months ago?", friday)]
     [('Last Friday', '2023-05-05'), ('3 months ago', '2023-02')]
     """
+    return [one for _, one in _resolved(text, timestamp)]
+
+
+def _resolved(text: str, timestamp: int) -> list[tuple[re.Match[str], RelativeDate]]:
     if not _CALENDAR[0] <= timestamp < _CALENDAR[1]:
         return []
-    out, today = list[RelativeDate](), None
+    out, today = list[tuple[re.Match[str], RelativeDate]](), None
     for match in _RELATIVE.finditer(text):
+        if _is_unsure(match):
+            continue
         today = today or (_EPOCH + timedelta(microseconds=timestamp)).date()
         try:
             day, unit = _meant(match, today)
         except (OverflowError, ValueError):  # before the year 1, or after 9999
             continue
-        out.append(RelativeDate(match.group(), day, unit))
+        out.append((match, RelativeDate(match.group(), day, unit)))
     return out
 
 
+def _is_unsure(match: re.Match[str]) -> bool:
+    """Tell whether the words around may make something else of it."""
+    text, start, end = match.string, match.start(), match.end()
+    before = text[max(0, start - _BEFORE) : start]
+    if match["count"]:
+        return _PART_OF_MORE.search(before) is not None
+    if match["weekday"]:
+        return bool(_NOT_THE_CALENDARS.search(before) or _OF_A_MONTH.match(text, end))
+    if not match["which"] or match["which"].casefold() == "this":
+        return False
+    return bool(_NOT_THE_CALENDARS.search(before) or _OF_SOMETHING.match(text, end))
+
+
 def _meant(match: re.Match[str], today: date) -> tuple[date, str]:
-    near, count, unit, which, what = (
+    near, count, unit, which, what, side, weekday = (
         part and " ".join(part.casefold().split()) for part in match.groups()
     )
     if near:
         return today + timedelta(days=_NEAR_DAYS[near]), "day"
     if which:
-        step = _STEP[which]
-        if what in _WEEKDAYS:
-            # The last one before today, the first one after it; this one may be today.
-            ahead = (_WEEKDAYS.index(what) - today.weekday() - (step == 1)) % 7 + (step == 1)
-            return today + timedelta(days=ahead - 7 if step == -1 else ahead), "day"
-        if what == "weekend":
-            saturday = today + timedelta(days=5 - today.weekday() + 7 * step)
-            return saturday, "day"
-        return _shifted(today, step, what or ""), what or ""
+        return _shifted(today, _STEP[which], what or ""), what or ""
+    if weekday:
+        # The last one before today, or the first one after it.
+        ahead = (_WEEKDAYS.index(weekday) - today.weekday() - 1) % 7 + 1
+        if side == "last":
+            ahead = ahead - 7 or -7
+        return today + timedelta(days=ahead), "day"
     back = _COUNTS.get(count or "") or int(count or 0)
     return _shifted(today, -back, unit or ""), unit or ""
 
