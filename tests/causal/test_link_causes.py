@@ -75,6 +75,17 @@ def test_unless_somebody_is_named_the_shipped_model_decides_and_says_why() -> No
     assert "cvx" in found[0].evidence
 
 
+@pytest.mark.requirement("C13")
+def test_words_mean_the_event_that_a_recall_finds_first_as_why_takes_them() -> None:
+    made, drain, _, flood = flooded()
+    words = "the cellar flooded"
+    assert made.why(words).of.id == flood
+    (link, *_) = made.causes.propose(words)
+    assert (link.cause, link.effect, link.state) == (drain, flood, "judged")
+    with pytest.raises(UnknownError, match="no event fits '7'"):
+        memory().causes.propose("7")
+
+
 @pytest.mark.requirement("B13")
 def test_a_weaker_link_is_a_candidate_that_nothing_walks_and_no_story_tells() -> None:
     made, drain, _, flood = flooded()

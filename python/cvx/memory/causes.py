@@ -52,6 +52,8 @@ class Causes:
         Of the memory.
     identity : Identity
         Who asks.
+    meant : callable
+        From an event or words, and the namespace that asks, to the event that is meant.
 
     Attributes
     ----------
@@ -62,14 +64,19 @@ class Causes:
 
     __repr__ = noun_repr
 
-    def __init__(self, shared: SharedState, identity: Identity) -> None:
-        self._shared, self._identity = shared, identity
+    def __init__(
+        self,
+        shared: SharedState,
+        identity: Identity,
+        meant: Callable[[AnEvent | str, str | None], Event],
+    ) -> None:
+        self._shared, self._identity, self._meant = shared, identity, meant
         self.judge: object = None
         self._unjudged = 0
 
     @checked(k=whole(1), draw=optional(a_share))
     def propose(
-        self, effect: AnEvent, k: int = 5, *, judge: object = None, draw: float | None = 0.5
+        self, effect: AnEvent | str, k: int = 5, *, judge: object = None, draw: float | None = 0.5
     ) -> list[Edge]:
         """Look for what led to an event among earlier ones; link what is likely.
 
@@ -79,7 +86,9 @@ class Causes:
 
         Parameters
         ----------
-        effect : Event, Hit or int
+        effect : Event, Hit, int or str
+            What is to be explained; of words, the event that a recall finds first, as ``why``
+            takes them: the ``effect`` of each link says which.
         k : int, default 5
             How many causes at the most, at least 1.
         judge : object, optional
@@ -99,7 +108,7 @@ class Causes:
         Raises
         ------
         UnknownError
-            No such event.
+            No such event, or none that fits the words.
         InvalidInputError
             Something that cannot be asked; a value outside its bounds.
 
@@ -316,7 +325,9 @@ class Causes:
         made = (reflector or Reflector()).reflect(seen, now)
         return add_events(self._shared, made) if made else []
 
-    def _own(self, event: AnEvent) -> Event:
+    def _own(self, event: AnEvent | str) -> Event:
+        if isinstance(event, str):
+            event = self._meant(event, None)
         found = self._shared.event(an_event("effect", event), self._identity)
         self._shared.check_own([found.id], self._identity)
         return found

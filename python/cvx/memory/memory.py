@@ -248,7 +248,7 @@ class Memory:
         self._shared, self._identity = shared, identity
         self._owns = recaller is None
         self._recaller = recaller or Recaller(shared)
-        self.causes = Causes(shared, identity)
+        self.causes = Causes(shared, identity, self._meant)
         self.learning = Learning(shared, self._recaller, identity)
         self.aio = Aio(self)
         return self
