@@ -115,6 +115,20 @@ def test_texts_are_told_where_asked_for_and_no_longer_than_a_bound() -> None:
     assert by_name["cvx.recall"]["cvx.text"] == ("pot " * 1000)[:1000]
 
 
+class Unspeakable:
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+def test_an_argument_that_cannot_be_written_out_hides_no_error() -> None:
+    tracing.start(TracerProvider(), texts=True)
+    try:
+        with pytest.raises(InvalidInputError, match="text"):
+            Memory(embedder=LexicalEmbedder(64)).add(text=Unspeakable())  # type: ignore[arg-type]
+    finally:
+        tracing.stop()
+
+
 def test_a_call_that_fails_is_marked_and_its_message_kept_out(spans: InMemorySpanExporter) -> None:
     memory = Memory(embedder=LexicalEmbedder(64))
     with pytest.raises(CvxError, match="secret"):

@@ -115,8 +115,9 @@ def watched(verb: str, given: str) -> Callable[[Callable[P, R]], Callable[P, R]]
                     return answer
                 finally:
                     if tracing is not None and tracing.texts:
-                        # Arguments that do not fit have raised already.
-                        with suppress(TypeError):
+                        # Arguments that do not fit have raised already, and one that cannot be
+                        # written out must not hide what the call did.
+                        with suppress(Exception):
                             bound = signature(function).bind_partial(*args, **options).arguments
                             attributes["cvx.text"] = str(bound.get(given, ""))[:_LONGEST]
                     if logger is not None:

@@ -54,6 +54,31 @@ def test_all_users_in_one_namespace_where_asked_for(memory: Memory) -> None:
     assert len(ana) == len(memory) == 4
 
 
+def test_a_field_that_keeps_nobody_apart_is_refused(memory: Memory) -> None:
+    with pytest.raises(InvalidInputError, match="namespace is 'userid': give 'user_id' or"):
+        from_mem0(memory, EXPORTS / "mem0.json", namespace="userid")
+    assert len(memory) == 0
+
+
+@pytest.mark.parametrize(
+    ("take", "exported", "options", "named"),
+    [
+        (from_mem0, [{"memory": "a", "metadata": "s"}], {}, r"metadata of exported\[0\] is 's'"),
+        (from_chroma, {"ids": ["a"], "metadatas": ["s"]}, {}, r"metadata of exported\[0\] is 's'"),
+        (from_chroma, {"ids": ["a"], "documents": 3}, {}, "documents is 3"),
+        (from_chroma, {"ids": ["a"], "documents": "b"}, {}, "documents is 'b'"),
+        (from_chroma, {"ids": "ab"}, {}, "exported is"),
+        (from_jsonl, [{"text": "a"}], {"text": ["a"]}, r"text is \['a'\]"),
+    ],
+)
+def test_what_has_another_type_is_refused_by_name(
+    memory: Memory, take: Any, exported: Any, options: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=named):
+        take(memory, exported, **options)
+    assert len(memory) == 0
+
+
 def test_a_collection_of_chroma_keeps_ids_and_metadata(memory: Memory) -> None:
     from_chroma(memory, EXPORTS / "chroma.json")
     assert memory.get(key="b").text == "Ana is allergic to peanuts."

@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from cvx.arguments import checked, one_of, optional, wrong
+import numpy as np
+
+from cvx.arguments import a_text, among, checked, one_of, wrong
 from cvx.errors import FileError, InvalidInputError
 from cvx.memory import Memory
 from cvx.types import IntArray
@@ -22,12 +24,11 @@ FIELDS = ("text", "timestamp", "entity", "key", "kind", "source", "namespace")
 """What the fields of a JSON Lines file can stand for; all others become metadata."""
 
 _OF_MEM0 = ("user_id", "agent_id", "run_id", "actor_id", "role", "attributed_to", "expiration_date")
-_NOT_KEPT = ("score", "hash", "updated_at")
+_OWNERS = ("user_id", "agent_id", "run_id", None)
 _a_memory = one_of(Memory, called="a cvx.Memory, such as Memory.open(folder) returns")
-_a_text = optional(one_of(str, called="the name of a field, or None"))
 
 
-@checked(memory=_a_memory, namespace=_a_text)
+@checked(memory=_a_memory, namespace=among(*_OWNERS))
 def from_mem0(memory: Memory, exported: Exported, *, namespace: str | None = "user_id") -> IntArray:
     """Take over memories of Mem0, all or none.
 
@@ -69,7 +70,7 @@ def from_mem0(memory: Memory, exported: Exported, *, namespace: str | None = "us
     for place, found in enumerate(_listed(exported, "results")):
         if not isinstance(found.get("memory"), str):
             raise _not_one(place, "memory", found)
-        about = {**(found.get("metadata") or {})}
+        about = {**_about(place, found.get("metadata"))}
         about |= {name: found[name] for name in _OF_MEM0 if found.get(name) is not None}
         rows.append(
             {
@@ -123,7 +124,7 @@ def from_chroma(memory: Memory, exported: Exported, *, vectors: bool = False) ->
     'It rained.'
     """
     found = _read(exported) if isinstance(exported, str | os.PathLike) else exported
-    if not isinstance(found, Mapping) or not isinstance(found.get("ids"), Sequence):
+    if not isinstance(found, Mapping) or not _is_column(found.get("ids")):
         raise wrong("exported", found, "what collection.get() of Chroma returns: 'ids' and more")
     ids = found["ids"]
     wanted = ("documents", "metadatas", *(["embeddings"] if vectors else []))
@@ -131,6 +132,8 @@ def from_chroma(memory: Memory, exported: Exported, *, vectors: bool = False) ->
         name: [None] * len(ids) if found.get(name) is None else found[name] for name in wanted
     }
     for name, column in columns.items():
+        if not _is_column(column):
+            raise wrong(name, column, "a list with one for each of the ids, or None")
         if len(column) != len(ids):
             raise InvalidInputError(f"{name} has {len(column)} for {len(ids)} ids: one each")
     if vectors and found.get("embeddings") is None:
@@ -139,7 +142,7 @@ def from_chroma(memory: Memory, exported: Exported, *, vectors: bool = False) ->
         {
             "text": columns["documents"][place] or str(one),
             "key": str(one),
-            "metadata": columns["metadatas"][place] or {},
+            "metadata": _about(place, columns["metadatas"][place]),
             "vector": columns["embeddings"][place] if vectors else None,
         }
         for place, one in enumerate(ids)
@@ -185,6 +188,8 @@ def from_jsonl(memory: Memory, exported: Exported, **fields: str) -> IntArray:
     """
     if odd := fields.keys() - {*FIELDS}:
         raise wrong("fields", sorted(odd), f"names among {', '.join(FIELDS)}")
+    for name, one in fields.items():
+        a_text(name, one)
     names = {name: fields.get(name, name) for name in FIELDS}
     rows = []
     for place, found in enumerate(_listed(exported)):
@@ -250,6 +255,22 @@ def _not_one(place: int, name: str, found: Mapping[str, Any]) -> InvalidInputErr
     return InvalidInputError(
         f"exported[{place}] has no text in {name!r}: it has {has:.200}; say which field it is"
     )
+
+
+def _about(place: int, value: Any) -> Mapping[str, Any]:
+    """Return the metadata of one memory, none where it has none."""
+    if value is not None and not isinstance(value, Mapping):
+        raise InvalidInputError(
+            f"the metadata of exported[{place}] is {value!r:.60}: give a mapping"
+        )
+    return value or {}
+
+
+def _is_column(value: Any) -> bool:
+    """Tell whether this may hold one thing a row; vectors may be an array."""
+    if isinstance(value, str | bytes):
+        return False
+    return isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim > 0)
 
 
 def _key(value: Any) -> str | None:
