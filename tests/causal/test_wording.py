@@ -23,6 +23,7 @@ DEVELOPED = (
     ("The drain was cleared", "The cellar flooded although the drain was cleared"),
     ("The fee was raised", "Members joined regardless of the fee"),
     ("The toll was doubled", "Traffic grew notwithstanding the toll that was doubled"),
+    ("The union threatened", "Undeterred by the threats, the board closed the mine"),
 )
 # Written once the rules stood; none of them was used to write a rule.
 HELD_OUT = (
@@ -47,7 +48,6 @@ HELD_OUT = (
     ("Max shouted", "Police ruled out that the horse bolted because Max shouted"),
     ("The cook left", "Is it so that guests stayed away because the cook left?"),
     ("The well was dug", "It isn't the case that the house sank because the well was dug"),
-    ("The union threatened", "Undeterred by the threats, the board closed the mine"),
     ("The pilot was tired", "The plane was late, and not because the pilot was tired"),
     ("The seed was cheap", "No one has shown that the crop failed due to the cheap seed"),
 )
