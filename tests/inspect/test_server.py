@@ -53,6 +53,16 @@ def test_another_name_for_this_machine_is_refused(site: Site, host: str) -> None
         assert site(path, Host=host).code == 403
 
 
+def test_the_port_that_browsers_leave_out_may_be_left_out(store: Path) -> None:
+    with Memory.open(store, read_only=True) as memory:
+        try:
+            server = Server(View(memory), port=80)
+        except InvalidInputError:
+            pytest.skip("port 80 cannot be listened on here")
+        with server:
+            assert {"localhost", "127.0.0.1", "localhost:80"} <= server.hosts
+
+
 def test_the_page_of_another_site_is_refused(site: Site) -> None:
     assert site("/api/overview", Origin="http://evil.example").code == 403
     assert site("/api/overview", Origin="null").code == 403

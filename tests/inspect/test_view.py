@@ -215,6 +215,27 @@ def test_a_memory_of_a_megabyte_is_short_in_lists_and_whole_by_itself(tmp_path: 
         assert ids(view, q="same all the same all") == [1]
 
 
+def test_words_find_the_memories_of_every_namespace() -> None:
+    with Memory(embedder=LexicalEmbedder(64)) as memory:
+        ana = memory.within("ana")
+        tea = ana.add("Ana poured the tea", key="\u202etea").id
+        ana.add("the cellar flooded at night")
+        boat = memory.within("bob").add("Bob painted his boat").id
+        view = View(memory)
+        assert view.recall({"cue": "who poured the tea?"})["now"][0]["id"] == tea
+        assert view.recall({"cue": "the tea", "namespace": ""})["now"] == []
+        assert view.chain({"of": "poured the tea"})["of"] == tea
+        assert view.chain({"of": "painted his boat"})["of"] == boat
+        assert view.event({"id": str(tea)})["key"] == "\\u202etea"
+
+
+@pytest.mark.parametrize("page", [2**62, 2**31])
+def test_a_page_that_no_store_has_is_refused(view: View, page: int) -> None:
+    for ask in (view.events, view.decisions, view.episodes):
+        with pytest.raises(InvalidInputError, match="page is"):
+            ask({"page": str(page)})
+
+
 def test_what_hides_or_steers_is_written_out(view: View) -> None:
     assert view.event({"id": "4"})["text"] == HOSTILE
     assert view.event({"id": "5"})["text"] == "\\u001b[31mred\\u001b[0m \\u202egnp.exe"

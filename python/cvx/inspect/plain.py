@@ -31,8 +31,8 @@ def whole_of(asked: Asked, name: str, usual: int | None = None, *, most: int | N
     if not is_number(given.removeprefix("-")) or abs(int(given)) >= 2**63:
         raise wrong(name, given, "a whole number")
     number = int(given)
-    if usual is not None and number < 0:
-        raise wrong(name, number, "a number from 0 up")
+    if usual is not None and not 0 <= number < 2**31:
+        raise wrong(name, number, "a number from 0 up, below 2**31")
     return number if most is None else max(1, min(number, most))
 
 

@@ -26,6 +26,8 @@ from cvx.inspect.view import View
 from cvx.validation import DEEPEST
 
 HOST = "127.0.0.1"
+_PORT_OF_HTTP = 80
+"""Browsers leave it out of the names that they ask for."""
 WHOLE = ("overview", "map", "linked")
 ASKED = (
     "events", "timeline", "event", "chain", "recall", "decisions", "episodes", "episode",
@@ -99,6 +101,8 @@ class Server(ThreadingHTTPServer):
             ) from error
         names = (HOST, "localhost")
         self.hosts = {f"{name}:{self.server_port}" for name in names}
+        if self.server_port == _PORT_OF_HTTP:
+            self.hosts |= {*names}
 
     @property
     def url(self) -> str:

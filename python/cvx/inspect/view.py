@@ -232,7 +232,7 @@ class View:
             "trust": event.trust,
             "salience": event.salience,
             "visibility": event.visibility,
-            "key": event.key,
+            "key": word(event.key),
             "version": event.version,
             "history": [{"version": one.version, "text": lines(one.text)} for one in event.history],
             "causes": causes,
@@ -320,7 +320,8 @@ class View:
         """Return what a recall of a cue returns now, factor by factor, and what one returned then.
 
         With ``decision``, its cue is asked again; with ``cue``, the latest decision of the same
-        words is what is compared with.
+        words is what is compared with. Without ``namespace`` that of the decision asks, or the
+        one with most events.
         """
         then, cue = None, asked.get("cue", "").strip()
         if "decision" in asked:
@@ -335,10 +336,10 @@ class View:
             raise wrong("cue", cue, "words to recall by")
         whose = asked.get("namespace")
         if whose is None and then is not None:
-            whose = then["record"].get("namespace")
-        found = self.memory.learning.ranked(
-            cue, whole_of(asked, "k", 10, most=50), namespace=whose or ""
-        )
+            whose = then["record"].get("namespace") or ""
+        if whose is None:
+            whose = self._namespaces()[0]
+        found = self.memory.learning.ranked(cue, whole_of(asked, "k", 10, most=50), namespace=whose)
         return {
             "cue": printable(cue),
             "now": [hit_of(hit) for hit in found],
@@ -510,10 +511,21 @@ class View:
     def _meant(self, words: str) -> Event:
         if not words:
             raise wrong("of", words, "the id of an event, or words that find it")
-        found = self.memory.learning.ranked(words, 1, where={"outcome": "any"})
-        if not found or found[0].event is None:
+        found = [
+            hit
+            for namespace in self._namespaces()
+            for hit in self.memory.learning.ranked(
+                words, 1, where={"outcome": "any"}, namespace=namespace
+            )
+        ]
+        best = max(found, key=lambda hit: hit.score, default=None)
+        if best is None or best.event is None:
             raise UnknownError(f"no event fits {words!r:.60}: use other words, or give its id")
-        return found[0].event
+        return best.event
+
+    def _namespaces(self) -> list[str]:
+        """Return the namespaces that can be chosen, the one with most events first."""
+        return [one["value"] for one in choices_of(self._read().frame["namespace"])] or [""]
 
     def _decisions(self) -> list[Told]:
         return list(islice(self.memory.record.newest_decisions(), _DECISIONS))

@@ -382,7 +382,7 @@ async function recall(asked) {
   }
   if (!REPORT) {
     const form = h("form", { role: "search", class: "row", "aria-label": "Recall", onsubmit: (event) => { event.preventDefault(); if (cue.value.trim()) go("recall", { cue: cue.value.trim(), ...chosen() }); } },
-      h("div", { class: "grow" }, h("label", { for: "cue" }, "Cue, in any words"), cue), choose("namespace", "Who asks", about.namespace, asked, "(unnamed)"), h("button", { class: "main" }, "Recall"));
+      h("div", { class: "grow" }, h("label", { for: "cue" }, "Cue, in any words"), cue), choose("namespace", "Who asks", about.namespace, asked, "(the largest)"), h("button", { class: "main" }, "Recall"));
     const chosen = () => { const field = form.elements.namespace; return field && field.value !== "\u0000" ? { namespace: field.value } : {}; };
     parts.push(form, nothing("Nothing is counted or noted by asking here."));
   }
