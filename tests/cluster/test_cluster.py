@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import ray
 
 import cvx.cluster
 from cvx.cluster import ClusterMemory
@@ -255,6 +258,37 @@ def test_a_host_that_was_away_comes_back_as_a_copy(nodes: LocalCluster, tmp_path
         memory.add("after", namespace=name)
         texts = [event.text for event in memory.events(namespace=name)]
         assert texts == ["before", *(f"meanwhile {n}" for n in range(20)), "after"]
+
+
+def test_hosts_outlive_the_process_of_the_directory(nodes: LocalCluster, tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        name = two_homes(memory)[0]
+        memory.add("before", namespace=name)
+        host = memory._asker.layout.places[1].primary
+        before = memory.stats()
+        memory.move(name, host)
+        pid = ray.get(memory._directory.__ray_call__.remote(lambda _: os.getpid()))
+        os.kill(pid, signal.SIGKILL)
+        memory.add("after", namespace=name)
+        wait_for(lambda: all(one["whole"] for one in memory.stats()["shards"].values()))
+        after = memory.stats()
+        pids = [
+            {name: one["pid"] for name, one in told["hosts"].items()} for told in (before, after)
+        ]
+        assert pids[0] == pids[1]
+        assert [event.text for event in memory.events(namespace=name)] == ["before", "after"]
+
+        # What the namespace left on its old shard is tidied away by the next directory, too.
+        def left() -> list[str]:
+            files = tmp_path.glob("host-*/shard-00000/memory.db")
+            return [str(one) for one in files if texts_in(one)]
+
+        wait_for(lambda: not left())
+
+
+def texts_in(path: Path) -> list[str]:
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+        return [row[0] for row in db.execute("SELECT text FROM events")]
 
 
 def two_homes(memory: ClusterMemory) -> list[str]:

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from cvx.cluster.bucket import Archive, restore
+from cvx.cluster.host import Host
 from cvx.cluster.moving import carve
 from cvx.cluster.part import Duty, MovedAwayError, Part, Shipment
+from cvx.cluster.placement import Layout, Place
 from cvx.cluster.shipping import Change, apply, copy_to, tables_of
 from cvx.embed import LexicalEmbedder
 from cvx.errors import (
@@ -21,6 +23,7 @@ from cvx.errors import (
     EpisodeEndedError,
     InvalidInputError,
     ReplicaLostError,
+    StoreNotFoundError,
 )
 from cvx.memory import Memory
 from cvx.store import Record
@@ -337,6 +340,34 @@ def test_a_namespace_that_is_carved_out_is_alone_and_whole(tmp_path: Path) -> No
         ):
             with pytest.raises(MovedAwayError):
                 both.call(verb, *args, **options)
+
+
+def test_a_copy_that_was_pruned_answers_and_leads_no_more(tmp_path: Path) -> None:
+    old, new = (Host(name, str(tmp_path), SETTINGS, Duty(1), None, "space") for name in "ab")
+    for host in (old, new):
+        host.lead(0, 1, frozenset(), new=True)
+        host.call(0, "r", "add", None, ["an old row"], {})
+    with pytest.raises(ReplicaLostError, match="epoch 1, older than 4"):
+        old.lead(0, 5, frozenset(), new=False)
+    old.put_aside(0)
+    assert old.call(0, "z", "count", None, [], {}) == ("moved", None)
+    with pytest.raises(StoreNotFoundError):
+        old.lead(0, 5, frozenset(), new=False)
+    # It may lead with the folder of a primary that died on its machine.
+    new.call(0, "s", "add", None, ["a new row"], {})
+    new.close()
+    assert old.finds(0, "b")
+    old.lead(0, 5, frozenset(), new=False, after="b")
+    assert old.call(0, "z", "count", None, [], {}) == ("ok", 2)
+    assert not old.finds(0, "b")
+    old.close()
+
+
+def test_where_a_namespace_that_moved_may_have_left_something() -> None:
+    places = {shard: Place("a") for shard in range(5)}
+    layout = Layout(1, 2, places, {"ana": 4, "bob": 2})
+    home = layout.__class__(1, 2, places).shard_of("ana")
+    assert layout.left_by("ana") == (home, 3)
 
 
 def test_a_namespace_does_not_leave_a_shard_that_another_host_leads(tmp_path: Path) -> None:

@@ -151,9 +151,11 @@ class Asker:
         end = time.monotonic() + self.deadline_s
         done, _ = ray.wait(list(sent), num_returns=len(sent), timeout=patience)
         for one in done:
-            with suppress(ray.exceptions.RayError):
+            try:
                 for place, answer in zip(sent[one], ray.get(one), strict=True):
                     answers[place] = answer
+            except ray.exceptions.RayError as error:
+                self._forget(self.layout.places[questions[sent[one][0]].shard].primary, error)
         for host in {host for host, places in by_host.items() if answers[places[0]] is None}:
             self._miss(host)
 
@@ -181,6 +183,11 @@ class Asker:
         if handle is None:
             handle = self._handles[host] = ray.get_actor(host, namespace=self._space)
         return handle
+
+    def _forget(self, host: str, error: Exception) -> None:
+        """Look a host up anew that died for good: another actor may have its name by now."""
+        if isinstance(error, ray.exceptions.ActorDiedError):
+            self._handles.pop(host, None)
 
     def _miss(self, host: str) -> None:
         self.misses += 1
@@ -234,7 +241,8 @@ class Asker:
                 except ray.exceptions.RayTaskError:
                     # A fault of a verb, not of its host.
                     raise
-                except ray.exceptions.RayError:
+                except ray.exceptions.RayError as error:
+                    self._forget(host, error)
                     self._miss(host)
                     continue
                 if kind == "error":

@@ -28,6 +28,8 @@ _PERIOD_S, _PING_S = 0.2, 0.5
 _MERGE_PERIOD_S, _MERGE_S, _MOVE_S, _CLOSE_S = 1.0, 10.0, 600.0, 2.0
 _PACE_S = 0.003
 """So long a round takes for each that is asked: with a thousand of them, three seconds."""
+_LATE_S = 60.0
+"""So long a host that has not answered since the start is waited for, before the bucket is used."""
 _MISSES = 12
 """So many pings without an answer, and a host is taken for dead; an error says so at once."""
 
@@ -98,7 +100,10 @@ class Directory:
         self._moving, self._merging = threading.RLock(), threading.RLock()
         # By pairs of shards, how far the one knows what others may see of the other.
         self._told: dict[tuple[int, int], int] = {}
-        self._untidy: list[tuple[int, str]] = []
+        moved = self._layout.moved
+        self._untidy = [(shard, name) for name in moved for shard in self._layout.left_by(name)]
+        self._answered: set[str] = set()
+        self._began = time.monotonic()
         self._threads = [
             threading.Thread(target=one, daemon=True) for one in (self._watch, self._care)
         ]
@@ -110,6 +115,8 @@ class Directory:
         options = {
             "name": name,
             "namespace": plan.space,
+            # They outlive the process of this actor, and serve on without it.
+            "lifetime": "detached",
             "num_cpus": plan.cpus,
             "max_restarts": -1,
             "max_concurrency": 32,
@@ -356,6 +363,7 @@ class Directory:
             try:
                 self._alive[name] = ray.get(one)
                 self._misses[name] = 0
+                self._answered.add(name)
             except ray.exceptions.RayError:
                 self._alive.pop(name, None)
         for one in late:
@@ -369,6 +377,7 @@ class Directory:
         if len(self._layout.places) < self._plan.shards:
             self._begin()
         self._see_joined()
+        self._put_aside()
         for shard, place in sorted(self._layout.places.items()):
             if not self._leads(place.primary, shard, place.epoch):
                 self._replace(shard, place)
@@ -414,11 +423,14 @@ class Directory:
             if shard not in self._layout.places:
                 self._lead(shard, names[shard % len(names)], 1, new=True)
 
-    def _lead(self, shard: int, host: str, epoch: int, *, new: bool = False) -> bool:
+    def _lead(
+        self, shard: int, host: str, epoch: int, *, new: bool = False, after: str = ""
+    ) -> bool:
         try:
             moved = self._layout.moved
             gone = frozenset(name for name, where in moved.items() if where != shard)
-            ray.get(self._hosts[host].lead.remote(shard, epoch, gone, new=new), timeout=60)
+            asked = self._hosts[host].lead.remote(shard, epoch, gone, new=new, after=after)
+            ray.get(asked, timeout=60)
         except (ray.exceptions.RayError, StoreNotFoundError) as error:
             self._problems[shard] = f"{host}: {error}"[:500]
             return False
@@ -436,10 +448,38 @@ class Directory:
             # None is left but folders: those of the primary and of its copies have everything.
             live = [host for host in place.hosts() if host in self._alive]
             if place.primary not in self._alive and not place.copies and self._plan.url:
-                live = sorted(self._alive)
+                self._replace_from_elsewhere(shard, place)
+                return
         for host in live:
             if self._lead(shard, host, place.epoch + 1):
                 return
+
+    def _replace_from_elsewhere(self, shard: int, place: Place) -> None:
+        """Let a host lead with the folder of the dead primary on its disk, else from the bucket."""
+        late = place.primary not in self._answered
+        if late and time.monotonic() < self._began + _LATE_S:
+            self._problems[shard] = f"{place.primary}: it has not answered since the start"
+            return
+        names = sorted(self._alive)
+        asked = [self._hosts[name].finds.remote(shard, place.primary) for name in names]
+        found = dict(zip(names, ray.get(asked, timeout=_MERGE_S), strict=True))
+        for host in sorted(names, key=lambda one: not found[one]):
+            if self._lead(shard, host, place.epoch + 1, after=place.primary):
+                return
+
+    def _put_aside(self) -> None:
+        """Let no host keep a shard that it is not counted among the hosts of any more."""
+        for name, pong in self._alive.items():
+            for shard in pong["parts"]:
+                place = self._layout.places.get(shard)
+                if (
+                    place is not None
+                    and name not in place.hosts()
+                    and shard not in self._joining
+                    # One of a later epoch was told to lead a moment ago.
+                    and pong["parts"][shard][1] <= place.epoch
+                ):
+                    self._hosts[name].put_aside.remote(shard)
 
     def _prune(self, shard: int, place: Place) -> None:
         """Count those no more among the copies that are none."""

@@ -116,16 +116,31 @@ class Host:
 
     # What the directory says.
 
-    def lead(self, shard: int, epoch: int, gone: frozenset[str], *, new: bool) -> None:
+    def lead(
+        self, shard: int, epoch: int, gone: frozenset[str], *, new: bool, after: str = ""
+    ) -> None:
         """Take the writes of a shard: as its copy so far, from its folder, or from a snapshot.
+
+        ``after`` names a dead primary that had no copies: what this host has itself is older than
+        the folder of that one, and than the bucket.
 
         Raises
         ------
         StoreNotFoundError
             There is nothing of it, and it is not new.
+        ReplicaLostError
+            What is here is of an older epoch than the last.
         """
         with self._lock:
             part = self._parts.get(shard)
+            if after and (part is None or part.epoch != epoch):
+                self.put_aside(shard)
+                part = self._taken_over(shard, after)
+            elif part is not None and part.epoch < epoch - 1:
+                raise ReplicaLostError(
+                    f"{self._name} has shard {shard} of epoch {part.epoch}, older than "
+                    f"{epoch - 1}: another host is to lead"
+                )
             if part is None:
                 folder = self._folder(shard)
                 there = new or (folder / "memory.db").exists()
@@ -158,6 +173,37 @@ class Host:
         if part is not None:
             part.close()
         shutil.rmtree(self._folder(shard), ignore_errors=True)
+        shutil.rmtree(self._folder(shard).with_suffix(".aside"), ignore_errors=True)
+
+    def _taken_over(self, shard: int, host: str) -> Part | None:
+        """Open the folder that a dead host had of a shard, as one of this host."""
+        if not self.finds(shard, host):
+            return None
+        theirs, mine = self._folder_of(host, shard), self._folder(shard)
+        theirs.rename(mine)
+        try:
+            part = self._parts[shard] = Part(shard, mine, self._settings, self._duty)
+        except BaseException:
+            mine.rename(theirs)
+            raise
+        return part
+
+    def put_aside(self, shard: int) -> None:
+        """Have a shard no more, which others have newer; its folder is kept under another name."""
+        with self._lock:
+            part = self._parts.pop(shard, None)
+            self._archives.pop(shard, None)
+            if part is not None:
+                part.close()
+            folder = self._folder(shard)
+            if folder.exists():
+                aside = folder.with_suffix(".aside")
+                shutil.rmtree(aside, ignore_errors=True)
+                folder.rename(aside)
+
+    def finds(self, shard: int, host: str) -> bool:
+        """Return whether the folder that a host had of a shard is on the disk of this one."""
+        return (self._folder_of(host, shard) / "memory.db").exists()
 
     def drop_copy(self, shard: int, host: str, why: str) -> None:
         """Ship a shard to a host no more."""
@@ -311,7 +357,10 @@ class Host:
             self._parts.clear()
 
     def _folder(self, shard: int) -> Path:
-        return self._root / f"shard-{shard:05d}"
+        return self._folder_of(self._name, shard)
+
+    def _folder_of(self, host: str, shard: int) -> Path:
+        return self._root.parent / host / f"shard-{shard:05d}"
 
     def _peer(self, host: str) -> Any:
         return ray.get_actor(host, namespace=self._space)

@@ -165,6 +165,7 @@ def _directory(plan: Plan, start_s: float) -> tuple[Any, bool]:
         ray.remote(Directory)
         .options(
             name="directory",
+            lifetime="detached",
             namespace=plan.space,
             num_cpus=0,
             max_restarts=-1,

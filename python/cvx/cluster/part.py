@@ -485,7 +485,7 @@ class Part:
         """Erase what is left here of a namespace that has gone; returns how many events."""
         with self._writing:
             found = self.memory.record.query(
-                "SELECT event_id FROM events WHERE namespace = ?", (namespace,)
+                f"SELECT event_id FROM events WHERE namespace = ? AND NOT {IS_COPY}", (namespace,)
             )
             self.memory.erase([row[0] for row in found])
         self.ship(send)

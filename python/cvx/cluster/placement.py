@@ -70,6 +70,12 @@ class Layout:
         held = self.shards_of(namespace)
         return held[0] if len(held) == 1 else held[_hash(entity or "") % len(held)]
 
+    def left_by(self, namespace: str) -> tuple[int, ...]:
+        """Return the shards that a namespace that moved may have left something on."""
+        now = self.moved[namespace]
+        empty = {one for one in self.places if one >= self.shards} - {*self.moved.values()}
+        return tuple(sorted({_hash(namespace) % self.shards, *empty} - {now}))
+
     def with_place(self, shard: int, place: Place) -> Layout:
         """Return the next layout, in which a shard is elsewhere."""
         return replace(self, version=self.version + 1, places={**self.places, shard: place})
