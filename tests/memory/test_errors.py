@@ -8,6 +8,7 @@ import pytest
 
 from cvx.embed import LexicalEmbedder
 from cvx.errors import (
+    ClockWarning,
     ExportError,
     InvalidInputError,
     NamespaceError,
@@ -95,3 +96,12 @@ def test_within_none_is_refused_and_is_not_the_unnamed_namespace() -> None:
         with pytest.raises(InvalidInputError, match=f"^namespace is {wrong}: give a str"):
             memory.within(wrong)  # type: ignore[arg-type]
     assert memory.within("").add("it rained").namespace == ""
+
+
+@pytest.mark.parametrize("add", ["add", "add_many"])
+def test_seconds_in_the_place_of_microseconds_are_warned_of(add: str) -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    given: dict[str, Any] = {"text": "a mug", "timestamp": 1_761_000_000}
+    with pytest.warns(ClockWarning, match=r"1761000000 microseconds.*2025-10-20"):
+        memory.add(**given) if add == "add" else memory.add_many([given])
+    memory.add("a cup", timestamp=1_761_000_000_000_000)

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 from cvx.arguments import a_time, wrong
 from cvx.embed import Embedder
 from cvx.errors import (
+    ClockWarning,
     EmbedderAnswerError,
     StoreError,
     UnknownError,
+    warn,
 )
 from cvx.index import RawIndex
 from cvx.memory.access import Identity
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from cvx.memory.advisors import Advisors
 
 _MOST_HANDED_OUT = 10_000
+_LIKE_SECONDS = range(1_400_000_000, 2_100_000_000)
+"""Seconds since 1970 of the years 2014 to 2036; as microseconds, half an hour of 1970."""
 _TRIES = 4
 """So often as much again is noted before the oldest of it goes, where nothing can be written."""
 
@@ -148,12 +152,25 @@ class SharedState(Follower):
         ------
         InvalidInputError
             No whole number; or a datetime where the store counts ticks or turns.
+
+        Warns
+        -----
+        ClockWarning
+            A number of microseconds that would be a day of our years if it were seconds.
         """
         if value is None:
             return self.record.now() if self.clock == "utc" else self.now() + 1
         if isinstance(value, datetime) and self.clock != "utc":
             raise wrong("timestamp", value, f"an int: this memory counts {self.clock}")
-        return a_time("timestamp", value)
+        time = a_time("timestamp", value)
+        if not isinstance(value, datetime) and time in _LIKE_SECONDS and self.clock == "utc":
+            meant = datetime.fromtimestamp(time, UTC)
+            warn(
+                f"timestamp is {time} microseconds, which is in 1970; as seconds it would be "
+                f"{meant:%Y-%m-%d}: give a datetime, or seconds times 1,000,000",
+                ClockWarning,
+            )
+        return time
 
     def remember_spec(self, spec: str | None) -> None:
         """Let the store remember how to make its embedder."""
