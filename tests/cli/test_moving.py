@@ -67,6 +67,8 @@ def test_twice_in_a_row_is_refused_and_wrong_input_is_explained(cvx: Cvx, tmp_pa
     done = Cvx(tmp_path / "third")("import", tmp_path / "events.jsonl")
     assert done.code == 2
     assert "cvx add --file" in done.err
+    assert "cvx import --from jsonl" in done.err
+    assert "KeyError" not in done.err
     assert not (tmp_path / "third").exists()
     assert cvx("import", path, "--keep-vectors").code == 2
 

@@ -67,3 +67,13 @@ def test_report_writes_one_file_or_says_why_not(cvx: Cvx, tmp_path: Path) -> Non
     assert done == {"path": str(tmp_path / "memory.html"), "bytes": len(text.encode())}
     assert "it rained all night" in text
     assert cvx("report", "--out", tmp_path / "nowhere" / "x.html").code == 4
+
+
+def test_report_overwrites_only_where_told_to(cvx: Cvx, tmp_path: Path) -> None:
+    cvx("add", "it rained all night")
+    path = tmp_path / "memory.html"
+    path.write_text("mine")
+    done = cvx("report", "--out", path)
+    assert (done.code, "--force" in done.err, path.read_text()) == (4, True, "mine")
+    assert cvx("report", "--out", path, "--force").code == 0
+    assert "it rained all night" in path.read_text()

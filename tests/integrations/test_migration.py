@@ -164,6 +164,34 @@ def test_json_of_any_depth_is_refused_by_its_line(
         take(memory, path)
 
 
+def test_a_line_that_cannot_be_taken_is_counted_from_one(memory: Memory, tmp_path: Path) -> None:
+    path = tmp_path / "notes.jsonl"
+    for line, why in (
+        ('{"content": "x"}', "notes.jsonl, line 3 has no text in 'text'"),
+        ("[1]", r"notes.jsonl, line 3 is \[1\]: give a JSON object"),
+        ('{"text": "x", "timestamp": "soon"}', "notes.jsonl, line 3: the time is 'soon'"),
+    ):
+        path.write_text(f'{{"text": "a"}}\n\n{line}\n')
+        with pytest.raises(InvalidInputError, match=why):
+            from_jsonl(memory, path)
+    path.write_text('[{"text": "a"}, {"content": "x"}]')
+    with pytest.raises(InvalidInputError, match=r"notes.jsonl, object 2 has no text"):
+        from_jsonl(memory, path)
+    path.write_text("\n")
+    assert from_jsonl(memory, path).tolist() == []
+    assert len(memory) == 0
+
+
+def test_the_command_says_what_was_new_changed_and_the_same(cvx: Cvx, tmp_path: Path) -> None:
+    path = tmp_path / "notes.jsonl"
+    path.write_text('{"text": "one", "key": "a"}\n{"text": "two", "key": "b"}\n')
+    given = ("import", path, "--from", "jsonl")
+    assert cvx(*given).out == "2 events taken over\n"
+    assert cvx(*given).out == "2 events taken over: 0 new, 0 changed, 2 as they were\n"
+    path.write_text('{"text": "one!", "key": "a"}\n{"text": "two", "key": "b"}\n{"text": "3"}\n')
+    assert cvx(*given).out == "3 events taken over: 1 new, 1 changed, 1 as they were\n"
+
+
 def test_the_command_takes_over_each_kind(cvx: Cvx, tmp_path: Path) -> None:
     assert cvx("import", EXPORTS / "mem0.json", "--from", "mem0").out == "4 events taken over\n"
     assert cvx("import", EXPORTS / "chroma.json", "--from", "chroma", "--json").json["rows"] == {

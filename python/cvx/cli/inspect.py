@@ -58,6 +58,9 @@ def inspect(
 
 def report(
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write, of type .html.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite a file that is there already.")
+    ] = False,
     store: Store = None,
     embedder: EmbedderSpec = None,
     json: Json = False,
@@ -72,7 +75,10 @@ def report(
     with _looked_at(store, embedder, reads=True) as memory:
         page = page_of(memory)
     try:
-        out.write_text(page, encoding="utf-8")
+        with out.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(page)
+    except FileExistsError as error:
+        raise FileError(f"{out} is there already: give another file, or --force") from error
     except OSError as error:
         raise FileError(f"{out} cannot be written ({error}): give another file") from error
     size = len(page.encode())

@@ -140,6 +140,9 @@ def _import_foreign(
     store, embedder, namespace = where
     with opened(store, embedder, create=True) as memory:
         own = memory.within(namespace) if namespace else memory
+        newest, until = memory.record.query(
+            "SELECT ifnull(max(event_id), 0), ifnull(max(recorded), 0) FROM events"
+        )[0]
         if origin == "mem0":
             ids = migration.from_mem0(own, path, namespace=None if namespace else "user_id")
         elif origin == "chroma":
@@ -148,10 +151,15 @@ def _import_foreign(
             ids = migration.from_jsonl(own, path, **{name: field for name, _, field in named})
         else:
             raise typer.BadParameter(f"--from is {origin!r}: give mem0, chroma or jsonl")
+        old = [number for number in ids.tolist() if number <= newest]
+        # A transaction is recorded later than all before it.
+        changed = sum(event.recorded > until for event in memory.record.events(old))
     if as_json:
         emit({"merged": True, "rows": {"events": len(ids)}, "left_out": {}})
     else:
-        line(f"{counted(len(ids), 'event')} taken over")
+        new, same = len(ids) - len(old), len(old) - changed
+        how = f": {new:,} new, {changed:,} changed, {same:,} as they were" if old else ""
+        line(f"{counted(len(ids), 'event')} taken over{how}")
 
 
 def _show_imported(done: Imported) -> None:

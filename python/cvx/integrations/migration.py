@@ -67,7 +67,7 @@ def from_mem0(memory: Memory, exported: Exported, *, namespace: str | None = "us
     'Ana likes tea.'
     """
     rows = []
-    for place, found in enumerate(_listed(exported, "results")):
+    for place, found in _listed(exported, "results"):
         if not isinstance(found.get("memory"), str):
             raise _not_one(place, "memory", found)
         about = {**_about(place, found.get("metadata"))}
@@ -123,7 +123,7 @@ def from_chroma(memory: Memory, exported: Exported, *, vectors: bool = False) ->
     >>> memory.recall("rain", where={"metadata": {"topic": "weather"}})[0].text
     'It rained.'
     """
-    found = _read(exported) if isinstance(exported, str | os.PathLike) else exported
+    found = _read(exported)[0] if isinstance(exported, str | os.PathLike) else exported
     if not isinstance(found, Mapping) or not _is_column(found.get("ids")):
         raise wrong("exported", found, "what collection.get() of Chroma returns: 'ids' and more")
     ids = found["ids"]
@@ -142,7 +142,7 @@ def from_chroma(memory: Memory, exported: Exported, *, vectors: bool = False) ->
         {
             "text": columns["documents"][place] or str(one),
             "key": str(one),
-            "metadata": _about(place, columns["metadatas"][place]),
+            "metadata": _about(f"exported[{place}]", columns["metadatas"][place]),
             "vector": columns["embeddings"][place] if vectors else None,
         }
         for place, one in enumerate(ids)
@@ -192,7 +192,7 @@ def from_jsonl(memory: Memory, exported: Exported, **fields: str) -> IntArray:
         a_text(name, one)
     names = {name: fields.get(name, name) for name in FIELDS}
     rows = []
-    for place, found in enumerate(_listed(exported)):
+    for place, found in _listed(exported):
         if not isinstance(found.get(names["text"]), str):
             raise _not_one(place, names["text"], found)
         row = {name: found.get(one) for name, one in names.items()}
@@ -205,21 +205,30 @@ def from_jsonl(memory: Memory, exported: Exported, **fields: str) -> IntArray:
     return memory.add_many(rows)
 
 
-def _listed(exported: Exported, within: str = "") -> list[Mapping[str, Any]]:
-    """Return the objects of an export."""
-    found = _read(exported) if isinstance(exported, str | os.PathLike) else exported
+def _listed(exported: Exported, within: str = "") -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the objects of an export, each with its place."""
+    lines: Sequence[int] = ()
+    found: Any = exported
+    if isinstance(exported, str | os.PathLike):
+        found, lines = _read(exported)
     if isinstance(found, Mapping):
         found = found.get(within, [found])
     if isinstance(found, str) or not isinstance(found, Sequence):
         raise wrong("exported", found, "a list of objects, or the path of a file with them")
-    for place, one in enumerate(found):
+    listed = []
+    for at, one in enumerate(found):
+        place = f"exported[{at}]"
+        if isinstance(exported, str | os.PathLike):
+            where = f"line {lines[at]}" if lines else f"object {at + 1}"
+            place = f"{os.fspath(exported)}, {where}"
         if not isinstance(one, Mapping):
-            raise InvalidInputError(f"exported[{place}] is {one!r:.60}: give a JSON object")
-    return list(found)
+            raise InvalidInputError(f"{place} is {one!r:.60}: give a JSON object")
+        listed.append((place, one))
+    return listed
 
 
-def _read(path: str | os.PathLike[str]) -> Any:
-    """Return what a file of JSON, or of JSON Lines, holds."""
+def _read(path: str | os.PathLike[str]) -> tuple[Any, Sequence[int]]:
+    """Return what a file of JSON, or of JSON Lines, holds; of lines, their numbers from 1 too."""
     raw = b""
     try:
         raw = Path(path).read_bytes()
@@ -233,16 +242,18 @@ def _read(path: str | os.PathLike[str]) -> Any:
     except OSError as error:
         raise FileError(f"{os.fspath(path)} cannot be read ({error}): give a JSON file") from error
     try:
-        return json.loads(text)
+        one = json.loads(text)
     except (ValueError, RecursionError):
-        return list(_lines(path, text))
+        lines = list(_lines(path, text))
+        return [one for _, one in lines], [number for number, _ in lines]
+    return one, ()
 
 
-def _lines(path: str | os.PathLike[str], text: str) -> Iterator[Any]:
+def _lines(path: str | os.PathLike[str], text: str) -> Iterator[tuple[int, Any]]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
-                yield json.loads(line)
+                yield number, json.loads(line)
             except (ValueError, RecursionError) as error:
                 raise InvalidInputError(
                     f"{os.fspath(path)}, line {number}: {error}: give a JSON object a line, nested "
@@ -250,19 +261,17 @@ def _lines(path: str | os.PathLike[str], text: str) -> Iterator[Any]:
                 ) from error
 
 
-def _not_one(place: int, name: str, found: Mapping[str, Any]) -> InvalidInputError:
+def _not_one(place: str, name: str, found: Mapping[str, Any]) -> InvalidInputError:
     has = ", ".join(map(str, found)) or "nothing"
     return InvalidInputError(
-        f"exported[{place}] has no text in {name!r}: it has {has:.200}; say which field it is"
+        f"{place} has no text in {name!r}: it has {has:.200}; say which field it is"
     )
 
 
-def _about(place: int, value: Any) -> Mapping[str, Any]:
+def _about(place: str, value: Any) -> Mapping[str, Any]:
     """Return the metadata of one memory, none where it has none."""
     if value is not None and not isinstance(value, Mapping):
-        raise InvalidInputError(
-            f"the metadata of exported[{place}] is {value!r:.60}: give a mapping"
-        )
+        raise InvalidInputError(f"the metadata of {place} is {value!r:.60}: give a mapping")
     return value or {}
 
 
@@ -277,7 +286,7 @@ def _key(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _time(place: int, value: Any) -> Any:
+def _time(place: str, value: Any) -> Any:
     """Return a time as ``Memory.add`` takes it; a date without a zone is UTC."""
     if not isinstance(value, str):
         return value
@@ -285,6 +294,6 @@ def _time(place: int, value: Any) -> Any:
         told = datetime.fromisoformat(value)
     except ValueError as error:
         raise InvalidInputError(
-            f"exported[{place}]: the time is {value!r:.60}: give a date in ISO 8601"
+            f"{place}: the time is {value!r:.60}: give a date in ISO 8601"
         ) from error
     return told if told.tzinfo else told.replace(tzinfo=UTC)

@@ -92,9 +92,14 @@ class Header:
             header = cls(**told)
             header._check()
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            why = (
+                "it has no header"
+                if isinstance(error, LookupError)
+                else f"{type(error).__name__}: {error}"
+            )
             raise ExportError(
-                f"{where} is no export of cvx ({type(error).__name__}: {error}): give what "
-                "`cvx export` wrote; `cvx add --file` takes other JSON Lines"
+                f"{where} is no export of cvx ({why}): give what `cvx export` wrote; other "
+                "JSON Lines are taken in by `cvx import --from jsonl` or `cvx add --file`"
             ) from error
         if (header.format, header.schema) != (FORMAT, SCHEMA_VERSION):
             raise ExportError(
