@@ -27,7 +27,9 @@ from cvx.errors import (
     EmbedderUnreachableError,
     InvalidInputError,
     MissingExtraError,
+    MissingShardsError,
     NamespaceError,
+    RecordIOError,
     ReplicaLostError,
     SettingsMismatchError,
     StoreError,
@@ -402,3 +404,137 @@ def test_writes_with_one_node_left_say_so(nodes: LocalCluster, tmp_path: Path) -
         # It may have been written, and was not acknowledged: with its key it is there once.
         memory.add("alone", namespace=name, key="k")
         assert Counter(e.text for e in memory.events(namespace=name)) == {"whole": 1, "alone": 1}
+
+
+@pytest.mark.requirement("B22")
+def test_only_a_namespace_that_holds_nothing_is_spread(nodes: LocalCluster, tmp_path: Path) -> None:
+    with opened(tmp_path, replicas=1, deadline_s=0.5, patience_s=2.0) as memory:
+        name, other = two_homes(memory)
+        kept = memory.add("the key is under the pot", namespace=name, key="k")
+        memory.add("everybody knows", namespace=other, visibility="public")
+        memory.merge()
+        host = memory.stats()["hosts"][memory._asker.layout.places[0].primary]
+        os.kill(host["pid"], signal.SIGSTOP)
+        try:
+            with pytest.raises(MissingShardsError, match="it is not spread"):
+                memory.spread(name, [1])
+        finally:
+            os.kill(host["pid"], signal.SIGCONT)
+        wait_for(lambda: memory.recall("key", namespace=name))
+        assert memory.add("the key is under the pot", namespace=name, key="k") == kept
+        memory.forget([kept])
+        for full in (name, other):
+            with pytest.raises(InvalidInputError, match="holds nothing yet"):
+                memory.spread(full, [0, 1])
+        # A copy of what others made public is none of its own.
+        memory.spread("crowd", [0, 1])
+        assert memory._asker.layout.shards_of("crowd") == (0, 1)
+
+
+@pytest.mark.requirement("B22")
+def test_an_export_is_one_file_a_shard(nodes: LocalCluster, tmp_path: Path) -> None:
+    with opened(tmp_path / "store") as memory:
+        for name in two_homes(memory):
+            memory.add(f"of {name}", namespace=name)
+        with pytest.raises(InvalidInputError, match=r"all-\{shard\}.jsonl"):
+            memory.admin.export(tmp_path / "all.jsonl")
+        assert not (tmp_path / "all.jsonl").exists()
+        told = memory.admin.export(tmp_path / "all-{shard}.jsonl")
+        assert sorted(told) == [0, 1]
+        with Memory(embedder=PLAIN) as whole:
+            for shard in told:
+                whole.admin.import_(tmp_path / f"all-{shard}.jsonl")
+            texts = {
+                event.text for name in two_homes(memory) for event in memory.events(namespace=name)
+            }
+            found = {e.text for name in two_homes(memory) for e in whole.events(namespace=name)}
+            assert found == texts
+            assert len(texts) == 2
+
+
+@pytest.mark.requirement("B22")
+def test_what_is_closed_says_so_at_once(nodes: LocalCluster, tmp_path: Path) -> None:
+    first = opened(tmp_path, patience_s=60.0, deadline_s=30.0)
+    with opened(tmp_path) as second:
+        event = first.add("the key is under the pot")
+        view = first.within("ana")
+        run = first.episode("find the hat")
+        first.close()
+        first.close()
+        for verb, args in (
+            ("add", ["a"]),
+            ("add_many", [["a"]]),
+            ("update", [event]),
+            ("link", [1, 2]),
+            ("forget", [[event]]),
+            ("erase", [[event]]),
+            ("feedback", [1]),
+            ("get", [event]),
+            ("events", []),
+            ("recall", ["a"]),
+            ("recall_many", [["a"]]),
+            ("context", ["a"]),
+            ("why", [event]),
+            ("consequences", [event]),
+            ("__len__", []),
+            ("episode", ["a"]),
+            ("stats", []),
+            ("move", ["ana", "host-0"]),
+            ("spread", ["ana", [0]]),
+            ("merge", []),
+            ("snapshot", []),
+        ):
+            with pytest.raises(StoreError, match="is closed: open the cluster again"):
+                getattr(first, verb)(*args)
+        for ask in (lambda: view.recall("a"), lambda: run.act("look"), first.admin.check):
+            with pytest.raises(StoreError, match="is closed"):
+                ask()
+        assert second.recall("where is the key?")[0].event == event
+        second.add("and the hat is on the hook")
+    with opened(tmp_path) as third:
+        assert len(third) == 2
+
+
+def test_nobody_answered_is_not_nothing_remembered(nodes: LocalCluster, tmp_path: Path) -> None:
+    with opened(tmp_path, replicas=1, deadline_s=0.5) as memory:
+        name = two_homes(memory)[0]
+        host = memory.stats()["hosts"][memory._asker.layout.places[0].primary]
+        os.kill(host["pid"], signal.SIGSTOP)
+        try:
+            for shown in (
+                memory.recall("key", namespace=name),
+                memory.context("key", namespace=name),
+            ):
+                assert "shard 0 did not answer in time" in str(shown.trace)
+                assert "nothing is remembered" not in str(shown.trace)
+                assert shown.trace.namespace == name
+        finally:
+            os.kill(host["pid"], signal.SIGCONT)
+
+
+@pytest.mark.requirement("B22")
+def test_errors_are_those_of_cvx_in_one_line(nodes: LocalCluster, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RecordIOError, match="is a file: give the path of a folder"):
+        opened(tmp_path / "file")
+    with Memory.open(tmp_path / "plain", embedder=PLAIN) as plain:
+        plain.add("the key is under the pot")
+    with pytest.raises(StoreError, match=r"open it with cvx\.Memory\.open"):
+        opened(tmp_path / "plain")
+    with opened(tmp_path / "many") as memory:
+        for create in (True, False):
+            with pytest.raises(StoreError, match=r"open it with cvx\.cluster\.open"):
+                Memory.open(tmp_path / "many", embedder=PLAIN, create=create)
+        assert not (tmp_path / "many" / "memory.db").exists()
+        for ask, error in (
+            (lambda: memory.as_of(1), StoreError),
+            (lambda: memory.admin.transaction(), StoreError),
+            (lambda: memory.move("ada", "host-99"), InvalidInputError),
+            (lambda: memory.snapshot(), InvalidInputError),
+            (lambda: memory.spread("new", [0, 7]), InvalidInputError),
+        ):
+            with pytest.raises(error) as caught:
+                ask()
+            assert not isinstance(caught.value, ray.exceptions.RayError)
+            assert "\n" not in str(caught.value)
+            assert "\x1b" not in str(caught.value)

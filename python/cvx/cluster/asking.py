@@ -13,7 +13,7 @@ import ray
 
 from cvx.cluster.part import reads
 from cvx.cluster.placement import Layout
-from cvx.errors import MissingShardsError, UnknownError
+from cvx.errors import CvxError, MissingShardsError, StoreError, UnknownError
 
 _COOL_S = 1.0
 """So long a host that did not answer is not asked again, unless another layout comes first."""
@@ -55,6 +55,15 @@ class Question(NamedTuple):
         return self.shard, self.request, self.verb, self.bound, self.args, self.options
 
 
+def plain_error(error: BaseException) -> BaseException:
+    """Return what an actor raised, without the tracebacks that Ray wraps it in."""
+    while isinstance(error, ray.exceptions.RayTaskError):
+        error = error.cause
+    if isinstance(error, CvxError):
+        return error
+    return StoreError(f"the cluster could not do it: {type(error).__name__}: {error}")
+
+
 class ElsewhereError(UnknownError):
     """What was asked for by its id alone is on another shard, or will be in a moment."""
 
@@ -92,6 +101,7 @@ class Asker:
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
         self.misses = 0
+        self.closed = False
         self.layout: Layout = ray.get(directory.layout.remote())[0]
 
     @property
@@ -99,6 +109,21 @@ class Asker:
         """The hosts that are not asked for a while."""
         now = time.monotonic()
         return sorted(host for host, until in self._shut.items() if until > now)
+
+    def close(self) -> None:
+        """Ask nobody any more, who waits for an answer included."""
+        self.closed = True
+
+    def check_open(self) -> None:
+        """Refuse to ask once it is closed.
+
+        Raises
+        ------
+        StoreError
+            It is.
+        """
+        if self.closed:
+            raise StoreError("this memory of a cluster is closed: open the cluster again")
 
     def look_again(self, seconds: float = 1.0, *, at_once: bool = False) -> None:
         """Ask the directory where everything is; seldom, however often this is called."""
@@ -122,6 +147,7 @@ class Asker:
 
         A read ends at ``end`` of the monotonic clock, by default when its deadline is over.
         """
+        self.check_open()
         if reads(question.verb):
             # What is left is for the way back.
             return self._read(question, end or time.monotonic() + _SHARE * self.deadline_s)
@@ -129,6 +155,7 @@ class Asker:
 
     def all(self, questions: Sequence[Question]) -> list[Any]:
         """Return the answers of several shards, all within one deadline."""
+        self.check_open()
         if len(questions) == 1:
             return [self.one(questions[0])]
         end = time.monotonic() + _SHARE * self.deadline_s
@@ -136,6 +163,7 @@ class Asker:
 
     def many(self, questions: Sequence[Question]) -> list[Any]:
         """Return the answers to many questions in their order, in one call a host."""
+        self.check_open()
         by_host: dict[str, list[int]] = {}
         for place, question in enumerate(questions):
             host = self.layout.places[question.shard].primary
@@ -197,6 +225,7 @@ class Asker:
         """Ask the primary; where it does not answer soon, or not at all, the copies too."""
         soon = self.deadline_s / 3
         while (left := end - time.monotonic()) > 0:
+            self.check_open()
             hosts = self.layout.places[question.shard].hosts()
             now = time.monotonic()
             open_now = [host for host in hosts if self._shut.get(host, 0.0) < now]
@@ -238,9 +267,9 @@ class Asker:
                 host = sent.pop(one)
                 try:
                     kind, answer = ray.get(one)
-                except ray.exceptions.RayTaskError:
+                except ray.exceptions.RayTaskError as error:
                     # A fault of a verb, not of its host.
-                    raise
+                    raise plain_error(error) from None
                 except ray.exceptions.RayError as error:
                     self._forget(host, error)
                     self._miss(host)
@@ -258,6 +287,7 @@ class Asker:
         """Ask who leads, until somebody does; a request that came twice is done once."""
         end, sent, epoch = time.monotonic() + self.patience_s, dict[Any, str](), -1
         while (left := end - time.monotonic()) > 0:
+            self.check_open()
             place = self.layout.places[question.shard]
             if not sent or place.epoch != epoch:
                 epoch = place.epoch

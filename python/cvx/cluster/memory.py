@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 import ray
 
 from cvx.arguments import a_text, an_event, checked, wrong
-from cvx.cluster.asking import Asker, ElsewhereError, Missing, Question
+from cvx.cluster.asking import Asker, ElsewhereError, Missing, Question, plain_error
 from cvx.cluster.episode import ClusterEpisode
 from cvx.cluster.placement import FIRST_ID
 from cvx.errors import (
@@ -30,6 +33,8 @@ from cvx.store.namespaces import check_also, check_namespace
 from cvx.types import DEFAULT_NAMESPACE, AnEvent, Cue, Event, Hit, IntArray
 
 if TYPE_CHECKING:
+    from weakref import WeakSet
+
     from cvx.embed import Embedder
 
 _BY_EVENT = frozenset(["get", "update", "forget", "erase", "link", "why", "consequences"])
@@ -56,6 +61,9 @@ class Events(list[Event]):
 class Everywhere:
     """What every shard has, by number: ``memory.admin.check()`` is a dict of lists.
 
+    ``admin.export`` writes one file a shard, each on the disk of the host that leads it: its path
+    has ``{shard}`` in it. There is no ``admin.transaction``: one shard's cannot hold the others'.
+
     Parameters
     ----------
     memory : ClusterMemory
@@ -71,8 +79,17 @@ class Everywhere:
         if name.startswith("_"):
             raise AttributeError(name)
 
+        verb = f"{self._of}.{name}"
+        if verb == "admin.transaction":
+            raise StoreError(
+                "a cluster has no transaction: add_many writes the events of a namespace all or "
+                "none"
+            )
+
         def done(*args: Any, **options: Any) -> dict[int, Any]:
-            return self._memory.everywhere(f"{self._of}.{name}", *args, **options)
+            if verb == "admin.export":
+                return self._memory._export(*args, **options)
+            return self._memory.everywhere(verb, *args, **options)
 
         return done
 
@@ -117,8 +134,9 @@ class ClusterMemory:
         Knows where they are.
     embedder : Embedder or None
         What makes vectors here where a shard cannot reach its own.
-    owner : bool
-        Whether closing it closes the cluster.
+    users : WeakSet of Asker, optional
+        Of every memory of the cluster in this process, where this process made it: closing the
+        last of them closes the cluster.
     """
 
     def __init__(
@@ -127,11 +145,13 @@ class ClusterMemory:
         directory: Any,
         embedder: Embedder | None = None,
         *,
-        owner: bool = False,
+        users: WeakSet[Asker] | None = None,
         bound: tuple[str, tuple[str, ...]] | None = None,
     ) -> None:
         self._asker, self._directory, self._embedder = asker, directory, embedder
-        self._owner, self._bound = owner, bound
+        self._users, self._bound = users, bound
+        if users is not None:
+            users.add(asker)
         self.causes, self.learning = Noun(self, "causes"), Noun(self, "learning")
         self.aio = Aio(self, (*VERBS, "recall_many"))
 
@@ -324,8 +344,9 @@ class ClusterMemory:
         Raises
         ------
         StoreError
-            It does not answer.
+            It does not answer, or is gone.
         """
+        self._asker.check_open()
         patience = self._asker.patience_s
         end = time.monotonic() + patience
         while True:
@@ -339,6 +360,12 @@ class ClusterMemory:
                         "and writes go on; ask again"
                     ) from error
                 time.sleep(0.1)
+            except ray.exceptions.RayTaskError as error:
+                raise plain_error(error) from None
+            except ray.exceptions.RayActorError as error:
+                raise StoreError(
+                    "the cluster was closed by who made it, or its directory died: open it again"
+                ) from error
 
     def feedback(self, shown: Any, **options: Any) -> None:
         """Say what became of a context or a recall; as ``Memory.feedback``."""
@@ -375,7 +402,7 @@ class ClusterMemory:
         ``missing`` names the shards that did not answer within the deadline.
         """
         answers, missing = self._gather("recall", [cue, k], options)
-        return _merged(cue, k, answers, missing)
+        return _merged(cue, k, answers, missing, self._whose(options.get("namespace")))
 
     def recall_many(
         self, cues: Sequence[Any], k: int = 10, *, namespaces: Sequence[str] | None = None
@@ -410,8 +437,11 @@ class ClusterMemory:
                 missing[place].append(str(answer))
             else:
                 answers[place].append(answer)
-        told = zip(cues, answers, missing, strict=True)
-        return [_merged(cue, k, some, tuple(lost)) for cue, some, lost in told]
+        told = zip(cues, answers, missing, listed, strict=True)
+        return [
+            _merged(cue, k, some, tuple(lost), self._whose(named))
+            for cue, some, lost, named in told
+        ]
 
     def context(
         self, cue: str | Cue | Any, budget_tokens: int | None = None, **options: Any
@@ -430,7 +460,9 @@ class ClusterMemory:
             text,
             sum(one.used_tokens for one in answers),
             tuple(hit for one in answers for hit in one.hits),
-            answers[0].trace if answers else Trace(_words(cue), self._whose(None), "", None),
+            answers[0].trace
+            if answers
+            else _untold(cue, missing, self._whose(options.get("namespace"))),
             answers[0].decision if answers else None,
         )
         made.missing = missing
@@ -465,6 +497,19 @@ class ClusterMemory:
         question = self._question(shard, "episode", [], options)
         told = self._asker.one(question._replace(namespace=whose))
         return ClusterEpisode(self._asker, question._replace(namespace=whose), *told)
+
+    def as_of(self, known_at: Any) -> NoReturn:
+        """Refuse: a cluster has no views of the past; a ``Memory`` of one machine has.
+
+        Raises
+        ------
+        StoreError
+            Always.
+        """
+        raise StoreError(
+            f"a cluster has no view as of {known_at!r}: filter what is recalled by its times, or "
+            "keep what needs such views in a cvx.Memory of one machine"
+        )
 
     # Views and care.
 
@@ -507,6 +552,23 @@ class ClusterMemory:
         asked = [self._question(shard, verb, args, options) for shard in shards]
         told = self._asker.all([one._replace(namespace=None) for one in asked])
         return dict(zip(shards, map(self._given, told), strict=True))
+
+    def _export(self, path: str | os.PathLike[str], **options: Any) -> dict[int, Any]:
+        """Write what each shard knows to a file of its own, on the disk of its host."""
+        whole, shards = str(Path(path).absolute()), sorted(self._asker.layout.places)
+        if "{shard}" not in whole and len(shards) > 1:
+            raise wrong(
+                "path",
+                os.fspath(path),
+                f"one with {{shard}} in it, such as all-{{shard}}.jsonl: each of the {len(shards)} "
+                "shards is written to a file of its own, on the disk of its host",
+            )
+        asked = [
+            self._question(shard, "admin.export", [whole.replace("{shard}", str(shard))], options)
+            for shard in shards
+        ]
+        told = self._asker.all([one._replace(namespace=None) for one in asked])
+        return dict(zip(shards, told, strict=True))
 
     def stats(self) -> dict[str, Any]:
         """Return health, sizes and places: what lives where, and what does not answer.
@@ -557,9 +619,12 @@ class ClusterMemory:
             The number of its shard.
         """
         self._need_root("move")
+        self._asker.check_open()
         before = self._asker.layout.moved.get(check_namespace(namespace))
         try:
             shard = int(ray.get(self._directory.move.remote(namespace, host), timeout=patience_s))
+        except ray.exceptions.RayTaskError as error:
+            raise plain_error(error) from None
         except ray.exceptions.ActorUnavailableError as error:
             # The directory died at it; what it had kept by then is so.
             self._asker.look_again(self._asker.patience_s, at_once=True)
@@ -574,11 +639,30 @@ class ClusterMemory:
         """Put a namespace that holds nothing yet, and will be too large for one, on several shards.
 
         Each entity is on one of them, with its trajectory and what led to what in it. A recall asks
-        all of them; each weighs words by what it has itself.
+        all of them; each weighs words by what it has itself. What others may see counts for
+        nothing here: it is theirs.
+
+        Raises
+        ------
+        InvalidInputError
+            It holds something, or there is no such shard.
+        MissingShardsError
+            Who leads its shard did not say within ``patience_s`` whether it holds something.
         """
         self._need_root("spread")
-        if self.events(namespace=namespace, limit=1):
-            raise wrong("namespace", namespace, "one that holds nothing yet: what is there stays")
+        options = {"namespace": namespace}
+        for shard, _ in self._shards("holds", [], options):
+            try:
+                held = self._asker.one(self._question(shard, "holds", [], options))
+            except MissingShardsError as error:
+                raise MissingShardsError(
+                    f"shard {shard} did not say within {self._asker.patience_s:g} s whether "
+                    f"{namespace!r} holds something: it is not spread; see stats(), and ask again"
+                ) from error
+            if held:
+                raise wrong(
+                    "namespace", namespace, "one that holds nothing yet: what is there stays"
+                )
         self._direct("spread", namespace, list(shards))
         self._asker.look_again(at_once=True)
 
@@ -593,11 +677,22 @@ class ClusterMemory:
         return named
 
     def close(self) -> None:
-        """Leave the cluster; whoever made it closes every store of it, too."""
-        if self._owner and ray.is_initialized():
-            ray.get(self._directory.close.remote(), timeout=60)
-            ray.kill(self._directory)
-            self._owner = False
+        """Leave the cluster: what is asked of it from now on raises ``StoreError``.
+
+        In the process that made the cluster, the last memory of it to be closed closes every store
+        of it, too. What ``within`` returned leaves nothing by itself.
+        """
+        if self._bound is not None or self._asker.closed:
+            return
+        self._asker.close()
+        if self._users is None:
+            return
+        self._users.discard(self._asker)
+        if not self._users and ray.is_initialized():
+            # Somebody else may have killed it.
+            with suppress(ray.exceptions.RayActorError):
+                ray.get(self._directory.close.remote(), timeout=60)
+                ray.kill(self._directory)
 
     def __enter__(self) -> Self:
         return self
@@ -626,9 +721,17 @@ def _words(cue: Any) -> str:
     return cue if isinstance(cue, str) else cue.words() if isinstance(cue, Cue) else ""
 
 
-def _merged(cue: Any, k: int, answers: Sequence[Hits], missing: tuple[str, ...]) -> PartialHits:
+def _untold(cue: Any, missing: Sequence[str], namespace: str) -> Trace:
+    """Return the trace of a recall that no shard answered."""
+    problems = [f"{one} did not answer in time" for one in missing]
+    return Trace(_words(cue), namespace, problems=problems, held=None)
+
+
+def _merged(
+    cue: Any, k: int, answers: Sequence[Hits], missing: tuple[str, ...], namespace: str
+) -> PartialHits:
     """Return the best of several answers, each event once."""
-    trace = answers[0].trace if answers else Trace(_words(cue), "", "", None)
+    trace = answers[0].trace if answers else _untold(cue, missing, namespace)
     hits = [hit for some in answers for hit in some]
     nearest = [hit for some in answers for hit in some.nearest] if not hits else []
     if len(answers) > 1:

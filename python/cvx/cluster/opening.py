@@ -8,6 +8,7 @@ import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -18,12 +19,14 @@ from cvx.cluster.directory import Directory, Plan, read_layout, wait_until_led
 from cvx.cluster.memory import ClusterMemory
 from cvx.cluster.placement import MOST_SHARDS
 from cvx.embed.registry import embedder_from, embedder_of
-from cvx.errors import SettingsMismatchError, StoreError
+from cvx.errors import RecordIOError, SettingsMismatchError, StoreError
 
 if TYPE_CHECKING:
     from cvx.embed import Embedder
 
 _START_S = 120.0
+_USERS: dict[str, WeakSet[Asker]] = {}
+"""Who asks, of each cluster that this process made, by the id of its directory."""
 
 
 @checked(
@@ -58,7 +61,8 @@ def open(  # noqa: A001
 ) -> ClusterMemory:
     """Open a memory on the Ray cluster that this process is connected to, or on this machine.
 
-    Who opens the same path again, in another process, gets the same memory.
+    Who opens the same path again, in this process or another, gets the same memory. It is closed
+    by the process that made it, with the last of the memories that were opened there.
 
     Parameters
     ----------
@@ -94,7 +98,9 @@ def open(  # noqa: A001
     SettingsMismatchError
         The cluster was made with another number of shards, or another embedder.
     StoreError
-        The shards could not be opened.
+        The shards could not be opened, or the folder is the store of one machine.
+    RecordIOError
+        There can be no such folder.
     """
     if shards > MOST_SHARDS:
         raise wrong("shards", shards, f"at most {MOST_SHARDS}")
@@ -128,7 +134,10 @@ def open(  # noqa: A001
     )
     directory, own = _directory(plan, start_s)
     asker = Asker(directory, plan.space, deadline_s, patience_s)
-    return ClusterMemory(asker, directory, here, owner=own)
+    number = directory._actor_id.hex()
+    if own:
+        _USERS[number] = WeakSet()
+    return ClusterMemory(asker, directory, here, users=_USERS.get(number))
 
 
 def _folder_of(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
@@ -139,6 +148,22 @@ def _folder_of(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
         return Path(plain).absolute(), None
     name = hashlib.blake2b(plain.encode(), digest_size=6).hexdigest()
     return Path(tempfile.gettempdir()) / f"cvx-cluster-{name}", plain
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder that cannot be made, or is the store of one machine."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        plain = (folder / "memory.db").exists() and not (folder / "cluster.json").exists()
+    except FileExistsError as error:
+        raise RecordIOError(f"{folder} is a file: give the path of a folder") from error
+    except OSError as error:
+        raise RecordIOError(f"{folder} cannot be made ({error}): give another folder") from error
+    if plain:
+        raise StoreError(
+            f"{folder} is the store of one machine, which a cluster does not take over: open it "
+            "with cvx.Memory.open, or give the cluster a folder of its own"
+        )
 
 
 def _directory(plan: Plan, start_s: float) -> tuple[Any, bool]:
@@ -154,6 +179,7 @@ def _directory(plan: Plan, start_s: float) -> tuple[Any, bool]:
                 f"shards is {plan.shards}, but this cluster runs with {theirs.shards}: give that"
             )
         return known, False
+    _check_folder(Path(plan.path))
     layout = read_layout(Path(plan.path) / "cluster.json")
     if layout is not None and layout.shards != plan.shards:
         raise SettingsMismatchError(

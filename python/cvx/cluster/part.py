@@ -283,6 +283,8 @@ class Part:
             return self._episode(memory, verb, args, dict(options))
         if verb == "count":
             return self._count(memory, bound is not None)
+        if verb == "holds":
+            return self._holds(options["namespace"])
         thing: Any = memory
         for name in verb.split("."):
             thing = getattr(thing, name)
@@ -297,6 +299,15 @@ class Part:
             (json.dumps(sorted(self.gone)),),
         )
         return int(found[0][0])
+
+    def _holds(self, namespace: str) -> bool:
+        """Return whether a namespace has anything here; asked as a write, of who leads."""
+        found = self.memory.record.query(
+            f"SELECT EXISTS (SELECT 1 FROM events WHERE namespace = ?1 AND NOT {IS_COPY})"
+            " OR EXISTS (SELECT 1 FROM episodes WHERE namespace = ?1)",
+            (namespace,),
+        )
+        return bool(found[0][0])
 
     def _episode(
         self, memory: Memory, verb: str, args: Sequence[Any], options: dict[str, Any]

@@ -61,7 +61,8 @@ class Trace:
     floor : str
         The floors in words.
     held : int
-        How many memories whoever asked may know of, whatever the filter; 0: there is nothing.
+        How many memories whoever asked may know of, whatever the filter; 0: there is nothing;
+        None: nobody answered.
     answerable : float, optional
         The calibrated probability that there is an answer.
     hits : list of Hit
@@ -88,7 +89,7 @@ class Trace:
     merged: int = 0
     beyond_k: int = 0
     floor: str = "none"
-    held: int = 0
+    held: int | None = 0
     answerable: float | None = None
     hits: list[Hit] = field(default_factory=list)
     tokens: int | None = None
@@ -110,7 +111,7 @@ class Trace:
         lines += [f"{source.name}: {source.problem}" for source in self.sources if source.problem]
         lines += self.problems
         lines = [printable(line) for line in lines]
-        if not self.held:
+        if self.held == 0:
             lines.append(f"nothing is remembered in {self.namespace!r}")
         if self.answerable is not None:
             lines.append(f"an answer is held with probability {self.answerable:.2f}")

@@ -16,6 +16,7 @@ from cvx.errors import (
     RecordIOError,
     SettingsMismatchError,
     SnapshotError,
+    StoreError,
     StoreNotFoundError,
 )
 from cvx.index import RawIndex
@@ -208,7 +209,13 @@ class Store:
 
     @staticmethod
     def _make(folder: Path, create: bool) -> None:
-        if not create and not (folder / "memory.db").is_file():
+        there = (folder / "memory.db").is_file()
+        if not there and (folder / "cluster.json").is_file():
+            raise StoreError(
+                f"{folder} is the folder of a cluster, whose shards are below it: open it with "
+                "cvx.cluster.open"
+            )
+        if not create and not there:
             raise StoreNotFoundError(f"{folder} is no store: there is no memory.db in it")
         if not create:
             return
