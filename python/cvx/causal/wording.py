@@ -27,18 +27,15 @@ _CLAUSE = (
 )
 
 
-def _any(*forms: str) -> re.Pattern[str]:
-    return re.compile("|".join(forms), re.IGNORECASE)
-
-
-_QUESTION = _any(
+_QUESTION_FORMS = (
     r"\?[\"')\u201d\u2019\]]{0,3}$",
     r"^(?:why|how come)\b",
     r"^(?:did|does) (?!not\b)",
     r"^(?:was|were|is|are|has|have|had|could|can|will|would) (?:the|an?|it|he|she|they|we|you|i|my"
     r"|our|your|his|her|their|this|that|these|those|there|any\w*|some\w*)\b",
 )
-_DENIED = _any(
+_QUESTION = re.compile("|".join(_QUESTION_FORMS), re.IGNORECASE)
+_DENIED_FORMS = (
     # It is not true that; it is a myth that; there is no evidence that.
     rf"{_NOT} (?:\w+ ){{0,2}}?(?:true|the case)\b(?! {_CUE})",
     rf"{_NOT} (?:\w+ ){{0,2}}?(?:true|correct|right|accurate|the case|so|clear|certain|sure|known"
@@ -62,7 +59,8 @@ _DENIED = _any(
     r"|(?:the|a|its) (?:\w+ )?(?:cause|reason|fault|culprit))\b",
     rf"{_NOT} (?:\w+ )?(?:cause|lead to|trigger|bring about|contribute to|result in)\b",
 )
-_DOUBTED = _any(
+_DENIED = re.compile("|".join(_DENIED_FORMS), re.IGNORECASE)
+_DOUBTED_FORMS = (
     # Nobody believes that it failed because; she denies that; they ask whether.
     rf"{_NOBODY} (?:(?:of )?\w+ ){{0,4}}?(?:believ|think|thought|claim|suppos|suspect|accept|assum"
     rf"|maintain|argu|agree|prove|show|suggest|convinced|buy)\w* (?:that\b|{_CLAUSE})",
@@ -71,19 +69,20 @@ _DOUBTED = _any(
     r"\bwhether\b",
     r"\b(?:wonder|ask|know|knew|unclear|unsure|uncertain|unknown)\w* (?:if|why)\b",
 )
+_DOUBTED = re.compile("|".join(_DOUBTED_FORMS), re.IGNORECASE)
 _OF_CAUSE = re.compile(
     rf"\b(?:{_CUE}|thanks to|after|following|since|caus\w+|led to|trigger\w*|made)\b", re.IGNORECASE
 )
 # What follows is named as no cause, up to the next comma or the word that names another.
-_STOP = r"(?=[,;:()]|[.!?]{0,3}$| but | because | due to | thanks to )"
-_NAMED = _any(
+_WHAT = r"(?:(?! but | because | due to | thanks to |[.!?]{1,3}$)[^,;:()])++"
+_NAMED_FORMS = (
     r"\b(?:despite|in spite of|(?<!as )\b(?:al|even )?though|even (?:if|when|after|with)"
     r"|regardless of|irrespective of|notwithstanding|no matter|unaffected by|undeterred by"
-    rf"|independent(?:ly)? of|without regard (?:to|for)|in defiance of)\b.{{1,300}}?{_STOP}",
-    r"[^,;]{1,100} notwithstanding(?=[,;.]|$)",
+    rf"|independent(?:ly)? of|without regard (?:to|for)|in defiance of)\b{_WHAT}",
     rf"(?:{_NOT}|\brather than|\binstead of|\bother than){_NOT_ONLY}(?: being)?"
-    rf" {_CUE}\b.{{1,300}}?{_STOP}",
+    rf" {_CUE}\b{_WHAT}",
 )
+_NAMED = re.compile("|".join(_NAMED_FORMS), re.IGNORECASE)
 
 
 @lru_cache(maxsize=16_384)
