@@ -19,7 +19,7 @@ import pytest
 
 from cvx.embed import LexicalEmbedder
 from cvx.memory import Memory
-from cvx.memory.check import check
+from cvx.memory.doctor import check
 from cvx.memory.reembed import reembed
 from cvx.store import rows
 from tests.golden.make_store import ANSWERS, FOLDER, OF_WRITING, ask, make

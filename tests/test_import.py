@@ -31,7 +31,7 @@ def test_importing_the_package_and_its_types_loads_nothing_heavy() -> None:
         ("cvx.scoring", ["cvx.learn", "cvx.recall"]),
         ("cvx.learn.region_mdp", ["cvx.scoring", "cvx.learn.decay", "cvx.learn.loop"]),
         ("cvx.learn.decay", ["cvx.scoring", "cvx.learn.region_mdp", "cvx.index", "cvx.store"]),
-        ("cvx.learn.episodes", ["cvx.learn.region_mdp", "cvx.scoring"]),
+        ("cvx.learn.episode_recorder", ["cvx.learn.region_mdp", "cvx.scoring"]),
         ("cvx.embed", ["cvx.index", "cvx.store", "cvx.learn", "cvx.scoring"]),
         ("cvx.store", ["cvx.embed", "cvx.learn", "cvx.scoring"]),
         ("cvx.index", ["cvx.store", "cvx.embed", "cvx.learn", "cvx.scoring"]),

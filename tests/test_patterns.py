@@ -21,7 +21,7 @@ from cvx.causal.reflection import LLMWriter
 from cvx.dates import read_dates
 from cvx.embed.chunks import chunk_text
 from cvx.embed.http import without_secrets
-from cvx.recall.corpus_columns import title_key
+from cvx.recall.corpus_indexes import title_key
 from cvx.store.files import HALF_EXPORT
 from cvx.store.prompt_injection import reads_like_an_order
 from cvx.types import Event

@@ -18,7 +18,7 @@ from cvx.errors import (
     UnknownError,
 )
 from cvx.learn.region_mdp import RegionMDP
-from cvx.learn.trajectories import classify_action
+from cvx.learn.region_mdp.trajectories import classify_action
 from cvx.scoring import UsageTracker, bayesian_score
 from cvx.types import Episode, Filter, Hit
 

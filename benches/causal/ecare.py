@@ -20,8 +20,8 @@ import numpy.typing as npt
 from benches.causal import pairing
 from benches.causal.fitting import Example, base_of, groups_by_text, read
 from benches.causal.report import Figure, Report
+from cvx.causal.cause_probability import NAMES, PairModel
 from cvx.causal.judges.offline import WordPairs
-from cvx.causal.pair_model import NAMES, PairModel
 
 FOLDS, UNTOUCHED = 10, 3
 MUST, MUST_NEW = 0.725, 0.65

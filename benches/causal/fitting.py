@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benches.causal.training import Contrasts, train
+from cvx.causal.cause_probability import NAMES, PairModel
 from cvx.causal.judges.offline import WordPairs, beginnings
-from cvx.causal.pair_model import NAMES, PairModel
 from cvx.errors import InvalidInputError
 from cvx.types import Vector
 

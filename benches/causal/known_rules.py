@@ -13,7 +13,7 @@ import numpy as np
 from benches.causal.plots import NOW
 from benches.causal.scenarios import Scenario
 from cvx.causal.fusion import Ancestors, Blend, Candidates, additive, causal_boost, multiplicative
-from cvx.recall.candidates import reciprocal_rank_fusion
+from cvx.recall.fusion import reciprocal_rank_fusion
 
 DECAY = 0.02
 MAX_DEPTH = 6

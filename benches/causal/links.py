@@ -18,9 +18,9 @@ from benches.causal import narratives, pairing
 from benches.causal.narratives import Judged
 from benches.causal.passages import Passage
 from benches.causal.report import Figure, Report
+from cvx.causal.cause_probability import NAMES, PairModel
 from cvx.causal.fusion import Floats
 from cvx.causal.judges.offline import WordPairs
-from cvx.causal.pair_model import NAMES, PairModel
 
 BINS = (0.0, 0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
 COUNT = 16

@@ -1,4 +1,4 @@
-"""Learning the pair model of `cvx.causal.pair_model`: logs, texts, their truth, and what is fitted.
+"""Fits the weights of `cvx.causal.cause_probability`: logs, texts, their truth, and the fit.
 
     python -m benches.causal.pairing OUT        # fits on everything and writes the shipped files
 
@@ -24,9 +24,9 @@ from benches.causal.fitting import Embed, Example, base_of, groups_by_text
 from benches.causal.logs import Chain, Log, interleaved, recurring, stories
 from benches.causal.passages import Passage
 from benches.recalling.minilm import minilm
+from cvx.causal.cause_probability import NAMES, Known, PairModel, Told, Weights, kinds_of, transfer
 from cvx.causal.fusion import Floats
 from cvx.causal.linker import Surroundings
-from cvx.causal.pair_model import NAMES, Known, PairModel, Told, Weights, kinds_of, transfer
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
 from cvx.memory import Memory

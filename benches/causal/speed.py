@@ -13,8 +13,8 @@ import numpy.typing as npt
 from benches.ancestors import heavy_tailed
 from benches.causal.report import Figure, Report
 from cvx.causal import CausalMemoryCore, RuleJudge
+from cvx.causal.cause_probability import PairModel
 from cvx.causal.judges.protocol import Judge
-from cvx.causal.pair_model import PairModel
 
 EVENTS, EDGES, LARGEST, DEPTH = 1_000_000, 3_000_000, 10_000, 4
 # The bound is asked of the middle one; the last is the default of `ancestors`.

@@ -16,7 +16,7 @@ from cvx.evaluation import Label
 from cvx.evaluation.metrics import Answer, Ranker, tokens_of
 from cvx.memory import Memory
 from cvx.recall import reciprocal_rank_fusion
-from cvx.recall.signals import stretched_column
+from cvx.recall.ranking_signals import stretched_column
 from cvx.types import Event
 
 _WORD = re.compile(r"\w+")

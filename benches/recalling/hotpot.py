@@ -8,7 +8,7 @@ from pathlib import Path
 from cvx.embed import Embedder
 from cvx.evaluation.labels import Label
 from cvx.memory import Memory
-from cvx.recall.signals import MENTIONS, Titles
+from cvx.recall.ranking_signals import MENTIONS, Titles
 from cvx.types import Event
 
 

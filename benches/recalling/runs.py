@@ -34,7 +34,7 @@ from cvx.evaluation import (
 from cvx.evaluation.tuning import FOREIGN
 from cvx.memory import Memory
 from cvx.recall.presets import default_pipeline
-from cvx.recall.signals import DEFAULT_WEIGHTS
+from cvx.recall.ranking_signals import DEFAULT_WEIGHTS
 
 TRAIN = ("conv-26", "conv-30", "conv-41")
 SHOWN = ("recall@5", "recall@10", "recall@20", "ndcg@10", "mrr", "empty", "tokens", "ms")

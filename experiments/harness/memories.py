@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from cvx.learn.episodes import OpenEpisode
+from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.types import Cue, Decision, Episode, Filter
 from experiments.textgames.controls import ShuffledMemory

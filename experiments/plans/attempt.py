@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from cvx.learn.episodes import OpenEpisode
+from cvx.learn.episode_recorder import OpenEpisode
 from cvx.types import Hit
 from experiments.plans.binding import Binding, signature
 from experiments.plans.searches import Search

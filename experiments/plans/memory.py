@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Literal
 
-from cvx.learn.episodes import OpenEpisode
+from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.types import Cue, Decision, Filter, Hit
 from experiments.plans.agenda import Item

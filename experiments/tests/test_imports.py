@@ -21,8 +21,8 @@ PUBLIC = {
     "cvx.evaluation", "cvx.index",
     "cvx.integrations.gymnasium", "cvx.integrations.langchain", "cvx.integrations.langgraph",
     "cvx.learn.advisor",
-    "cvx.learn.decay", "cvx.learn.edges", "cvx.learn.episodes",
-    "cvx.learn.loop", "cvx.learn.region_mdp", "cvx.learn.routes",
+    "cvx.learn.decay", "cvx.learn.edges", "cvx.learn.episode_recorder",
+    "cvx.learn.loop", "cvx.learn.region_mdp", "cvx.learn.advisor.untried_actions",
     "cvx.memory", "cvx.plot", "cvx.recall", "cvx.scoring", "cvx.store", "cvx.temporal_index",
     "cvx.types",
 }  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from cvx.index import RawIndex
-from cvx.learn.episodes import OpenEpisode
+from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.types import Decision, Episode, Event, Vector
 from experiments.plans import PLAN, Demonstrations, complete, shape

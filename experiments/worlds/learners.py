@@ -17,10 +17,10 @@ import numpy as np
 import cvx
 from cvx.embed import Embedder, LexicalEmbedder
 from cvx.learn.advisor import Advisor, Observation, Parts, Route
+from cvx.learn.advisor.untried_actions import NearRoute, RegionRoute
 from cvx.learn.decay import BlindDecay, ContextAwareDecay, DecayCase
 from cvx.learn.edges import HELPFUL
 from cvx.learn.loop import ActiveMemory
-from cvx.learn.routes import NearRoute, RegionRoute
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue
 

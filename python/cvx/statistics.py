@@ -1,4 +1,4 @@
-"""Confidence intervals: for rates, and for means of values that come in groups.
+"""Confidence intervals of rates and of means in groups; beliefs about chances (Beta, Dirichlet).
 
 Things of one group, such as the questions on one conversation, resemble each other: whole groups
 are drawn, never single things.
@@ -7,7 +7,7 @@ are drawn, never single things.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -92,6 +92,61 @@ class Beta(NamedTuple):
     def sample(self, rng: np.random.Generator) -> float:
         """Draw a chance that the belief allows."""
         return float(rng.beta(self.alpha, self.beta))
+
+
+class Dirichlet(NamedTuple):
+    """The belief about where an action leads.
+
+    Attributes
+    ----------
+    alphas : mapping of int to float
+        By region or end: how often it was reached, with what the prior is worth.
+
+    Examples
+    --------
+    >>> belief = Dirichlet({4: 3.0, 9: 1.0})
+    >>> belief.mean(4), belief.mean(5)
+    (0.75, 0.0)
+    """
+
+    alphas: Mapping[int, float]
+
+    def mean(self, there: int) -> float:
+        """Return the chance to expect of one place; 0 for a place that is not in it."""
+        total = sum(self.alphas.values())
+        return self.alphas.get(there, 0.0) / total if total else 0.0
+
+    def sample(self, rng: np.random.Generator) -> dict[int, float]:
+        """Draw chances that the belief allows."""
+        places = list(self.alphas)
+        drawn = rng.dirichlet([self.alphas[place] for place in places])
+        return dict(zip(places, drawn.tolist(), strict=True))
+
+
+def backed_off(cells: Sequence[tuple[float, float]], strength: float) -> Beta:
+    """Return what is believed of the success rate of the last of nested contexts.
+
+    The prior of each context is the mean of the context before it, from the trials that the
+    next one does not hold: with ``p_i = (wins_i + s * p_(i-1)) / (trials_i + s)``,
+    ``p_(-1) = 1/2`` and ``s = strength``, the belief about the last one is
+    ``Beta(wins + s * p, losses + s * (1 - p))``. So each trial counts once, however many
+    contexts it was counted in: one success in ten nested contexts is one success.
+
+    Parameters
+    ----------
+    cells : sequence of (trials, wins)
+        From the most general context to the most specific, each holding those after it.
+    strength : float
+        How many trials the mean of a context is worth as the prior of the next one.
+    """
+    p = 0.5
+    trials = wins = 0.0
+    for (n, won), (inner, inner_won) in zip(cells, [*cells[1:], (0.0, 0.0)], strict=True):
+        p = (wins + strength * p) / (trials + strength)
+        # Regions of two levels need not nest exactly: never fewer than none.
+        trials = max(n - inner, 0)
+        wins = min(max(won - inner_won, 0), trials)
+    return Beta(wins + strength * p, trials - wins + strength * (1.0 - p))
 
 
 def _log_beta(a: float, b: float) -> float:

@@ -12,7 +12,7 @@ from cvx.arguments import a_text, checked, number, one_of, optional, whole, wron
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.index import RawIndex
 from cvx.learn.region_mdp import RegionMDP
-from cvx.learn.trajectories import default_level, timelines
+from cvx.learn.region_mdp.trajectories import default_level, timelines
 from cvx.scoring import SEED_WEIGHTS, Scorer, ScoringContext, UsageTracker
 from cvx.types import Hit, Where
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from cvx.causal.core import NOTHING_FOUND
+from cvx.causal.memory_core import NOTHING_FOUND
 from cvx.errors import InvalidInputError
 from tests.causal.cores import START, Model, core, no, rows, yes
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cvx.causal import CausalMemoryCore, CauseSearch, RuleJudge
-from cvx.causal.core import NOTHING_FOUND
+from cvx.causal.memory_core import NOTHING_FOUND
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.types import Vector

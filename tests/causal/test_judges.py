@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cvx.causal.cause_probability import PairModel
 from cvx.causal.judges import (
     CallableJudge,
     Judge,
@@ -27,7 +28,6 @@ from cvx.causal.judges import (
     question,
     read_answer,
 )
-from cvx.causal.pair_model import PairModel
 from cvx.embed.http import HttpOptions
 from cvx.errors import InvalidInputError
 from tests.chat_server import SILENCE, Reply, serving

@@ -12,7 +12,7 @@ import pytest
 from cvx.causal import CausalGraph
 from cvx.causal.fusion import Blend
 from cvx.councils import PRESETS, TCMF, Citizen, Memory, MemoryStream, StreamWeights, TCMFRetriever
-from cvx.councils.tcmf import NO_CAUSES, NO_MEMORIES
+from cvx.councils.crisis_context import NO_CAUSES, NO_MEMORIES
 from cvx.errors import InvalidInputError, InvalidVectorError
 from tests.councils.plague import (
     QUESTION,

@@ -11,7 +11,7 @@ from cvx.evaluation.evaluate import evaluate
 from cvx.evaluation.tuning import Table, calibrated_floor, evidence, foreign_cues
 from cvx.memory import Memory
 from cvx.recall.presets import default_pipeline
-from cvx.recall.signals import COLUMNS
+from cvx.recall.ranking_signals import COLUMNS
 
 
 def made_up(questions: int, telling: str, seed: int) -> tuple[list[Table], list[Label]]:

@@ -22,7 +22,7 @@ from cvx.learn.decay import (
     DecayPolicy,
     ProportionalDecay,
 )
-from cvx.learn.episodes import OpenEpisode
+from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.learn.region_mdp import RegionMDP
 from cvx.scoring import LearnedWeights, Scorer, UsageTracker, use_posterior

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cvx.errors import EpisodeEndedError, InvalidInputError
 from cvx.learn.decay import BlindDecay, ContextAwareDecay, DecayPolicy
 from cvx.learn.loop import ActiveMemory
-from cvx.learn.trajectories import UNKNOWN
+from cvx.learn.region_mdp.trajectories import UNKNOWN
 from cvx.memory import Memory
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue, Episode, Filter, Hit

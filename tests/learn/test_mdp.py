@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError, StaleRegionsError
-from cvx.learn.posteriors import SuccessCounts
 from cvx.learn.region_mdp import RegionMDP
-from cvx.learn.trajectories import FAILURE, SUCCESS, classify_action
+from cvx.learn.region_mdp.counts import SuccessCounts
+from cvx.learn.region_mdp.trajectories import FAILURE, SUCCESS, classify_action
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Episode, Event
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvx.learn.region_estimates import action_effect
 from cvx.learn.region_mdp import RegionMDP
-from cvx.learn.trajectories import FAILURE, SUCCESS, UNKNOWN, default_level
+from cvx.learn.region_mdp.estimates import action_effect
+from cvx.learn.region_mdp.trajectories import FAILURE, SUCCESS, UNKNOWN, default_level
 from cvx.types import Episode
 from tests.learn.ruler import Ruler
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy.stats import beta as scipy_beta  # type: ignore[import-untyped]
 
 from cvx.errors import InvalidInputError, UnknownError
-from cvx.learn.posteriors import Dirichlet, SuccessCounts
 from cvx.learn.region_mdp import RegionMDP
-from cvx.learn.trajectories import FAILURE, SUCCESS, UNKNOWN, last_kind
-from cvx.statistics import Beta
+from cvx.learn.region_mdp.counts import SuccessCounts
+from cvx.learn.region_mdp.trajectories import FAILURE, SUCCESS, UNKNOWN, last_kind
+from cvx.statistics import Beta, Dirichlet
 from tests.learn.ruler import LENGTH, Ruler
 from tests.learn.test_mdp_answers import CLEAN, HEAT, OPEN, TAKE, model_of
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.learn.planner import Planner
 from cvx.learn.region_mdp import RegionMDP
-from cvx.learn.trajectories import SUCCESS, UNKNOWN
+from cvx.learn.region_mdp.trajectories import SUCCESS, UNKNOWN
 from cvx.temporal_index import TemporalIndex
 from tests.learn.test_mdp import random_index
 

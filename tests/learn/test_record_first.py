@@ -9,7 +9,7 @@ import pytest
 
 from cvx.errors import EpisodeEndedError, RecordIOError
 from cvx.learn.decay import BlindDecay, DecayCase
-from cvx.learn.episodes import OpenEpisode
+from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.learn.region_mdp import RegionMDP
 from cvx.scoring import LearnedWeights, UsageTracker

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError
-from cvx.learn.render import render_decision
+from cvx.render.decision import render_decision
 from cvx.tokens import estimate_tokens
 from cvx.types import Cue, Decision, Hit, Step
 from tests.learn.test_loop import memory

@@ -9,8 +9,8 @@ import pytest
 from benches.poisoning.worlds import lived
 from cvx import Memory
 from cvx.embed import LexicalEmbedder
-from cvx.learn.advisor_episode import Observation, Run, Step
-from cvx.learn.source_trust import SourceTrust
+from cvx.learn.advisor.source_trust import SourceTrust
+from cvx.learn.advisor.types import Observation, Run, Step
 from cvx.memory.advice import Advice
 
 _DOORS = ("red door", "blue door", "green door", "white door")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import cvx
 from cvx.councils import Council
-from cvx.councils.tcmf import TCMFContext
+from cvx.councils.crisis_context import TCMFContext
 
 
 def test_a_council_remembers_who_saw_what_led_to_the_wreck(tmp_path: Path) -> None:

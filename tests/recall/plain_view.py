@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cvx.recall.candidates import Candidates
-from cvx.recall.signals import title_words
-from cvx.recall.view import View
+from cvx.recall.fusion import Candidates
+from cvx.recall.ranking_signals import title_words
+from cvx.recall.visible_events import View
 from cvx.types import Edge, IntArray
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from cvx.memory import Memory
 from cvx.recall import Pipeline
 from cvx.recall.corpus import Corpus
-from cvx.recall.corpus_columns import MOST_HOLDERS
+from cvx.recall.corpus_indexes import MOST_HOLDERS
 from cvx.recall.presets import default_pipeline
-from cvx.recall.view import Asker, View, scope_of
+from cvx.recall.visible_events import Asker, View, scope_of
 from cvx.types import Cue, Event
 from tests.recall.rooms import EVERYTHING, axis, room
 

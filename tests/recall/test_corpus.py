@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cvx.errors import InvalidInputError
 from cvx.memory import Memory
 from cvx.recall.corpus import Corpus
-from cvx.recall.corpus_columns import GrowingColumn, Timelines
+from cvx.recall.corpus_indexes import GrowingColumn, Timelines
 from cvx.store.namespaces import space
 from cvx.types import Event
 from tests.recall.rooms import axis, room

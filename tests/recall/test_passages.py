@@ -6,7 +6,7 @@ import pytest
 
 from cvx.embed import LexicalEmbedder
 from cvx.memory import Memory
-from cvx.recall.signals import DEFAULT_WEIGHTS, PASSAGE_WEIGHTS
+from cvx.recall.ranking_signals import DEFAULT_WEIGHTS, PASSAGE_WEIGHTS
 
 FILLER = "It was built of brick and has been repaired several times since, as the records say. " * 3
 

@@ -17,7 +17,7 @@ from cvx.recall.question import (
     forms_of,
     read_question,
 )
-from cvx.recall.signals import (
+from cvx.recall.ranking_signals import (
     DEFAULT_WEIGHTS,
     SCALES,
     Neighbourhood,

@@ -11,7 +11,7 @@ from cvx.dates import DateNamed, read_dates, relative_dates
 from cvx.embed import LexicalEmbedder
 from cvx.memory import Memory
 from cvx.recall.question import read_question
-from cvx.recall.signals import Neighbourhood, date_signals
+from cvx.recall.ranking_signals import Neighbourhood, date_signals
 from cvx.render import Renderer, entries_of
 from cvx.types import Clock, Cue, Event
 from tests.recall.plain_view import PlainView, Said, candidates

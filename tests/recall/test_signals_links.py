@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.recall.question import read_question
-from cvx.recall.signals import Neighbourhood, Titles, link_signals, title_signals
+from cvx.recall.ranking_signals import Neighbourhood, Titles, link_signals, title_signals
 from tests.recall.plain_view import PlainView, Said, candidates
 
 WORDS = st.lists(st.sampled_from(("Red", "River", "New", "York", "Port")), min_size=1, max_size=3)

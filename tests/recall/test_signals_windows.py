@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.recall.question import content_words, read_question
-from cvx.recall.signals import Neighbourhood, dense_signals, lexical_signals
+from cvx.recall.ranking_signals import Neighbourhood, dense_signals, lexical_signals
 from tests.recall.plain_view import PlainView, Said, candidates
 from tests.recall.worlds import QUESTIONS, talks
 

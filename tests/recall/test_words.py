@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.recall.question import IRREGULAR, forms_of_word, holders_of, read_question, root_of_word
-from cvx.recall.signals import Neighbourhood, lexical_signals
+from cvx.recall.ranking_signals import Neighbourhood, lexical_signals
 from tests.recall.plain_view import PlainView, Said, candidates
 
 

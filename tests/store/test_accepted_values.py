@@ -20,7 +20,7 @@ from cvx.embed import LexicalEmbedder
 from cvx.errors import DamagedRowsWarning, InvalidInputError
 from cvx.index import RawIndex
 from cvx.memory import Memory
-from cvx.memory.check import check
+from cvx.memory.doctor import check
 from cvx.memory.transfer import export, import_export
 from cvx.store import rows
 from cvx.store.replica import Replica

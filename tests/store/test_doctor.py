@@ -14,7 +14,7 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import RecordIOError, StoreVersionError
 from cvx.memory import Memory
-from cvx.memory.check import check
+from cvx.memory.doctor import check
 from cvx.store import rows
 from cvx.store.failpoints import ENVIRONMENT
 from tests.store import planted

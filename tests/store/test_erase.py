@@ -14,7 +14,7 @@ import pytest
 from cvx.embed import CachedEmbedder, LexicalEmbedder
 from cvx.errors import DamagedStoreError, UnknownError
 from cvx.memory import Memory
-from cvx.memory.check import check
+from cvx.memory.doctor import check
 from cvx.memory.reembed import reembed
 from cvx.scoring import UsageTracker
 from cvx.scoring.usage import Whose

@@ -13,7 +13,7 @@ import pytest
 
 from cvx.errors import RecordIOError, StoreVersionError, UnknownError
 from cvx.memory import Memory
-from cvx.memory.check import check
+from cvx.memory.doctor import check
 from cvx.store import Record
 from cvx.store.database import connect
 from cvx.store.files import HALF_SNAPSHOT

@@ -13,11 +13,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from cvx.causal.core import CausalMemoryCore
 from cvx.causal.judges import RuleJudge
+from cvx.causal.memory_core import CausalMemoryCore
 from cvx.errors import CvxError, ExportError, FileError, InvalidInputError
 from cvx.memory import Memory
-from cvx.memory.check import check
+from cvx.memory.doctor import check
 from cvx.memory.transfer import export, from_duckdb, import_export
 from cvx.store import rows
 from tests.store import planted

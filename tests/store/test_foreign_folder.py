@@ -12,7 +12,7 @@ import pytest
 
 from cvx.errors import CvxError, RecordIOError
 from cvx.memory import Memory
-from cvx.memory.check import check, rescue
+from cvx.memory.doctor import check, rescue
 from cvx.memory.transfer import export, import_export
 from cvx.store.database import describe
 from cvx.store.doctor.findings import Check

@@ -11,7 +11,7 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import EmbedderDimensionError, InvalidInputError, SettingsMismatchError
 from cvx.memory import Memory
-from cvx.memory.check import check
+from cvx.memory.doctor import check
 from cvx.memory.reembed import reembed
 from cvx.store import Record
 from cvx.store.failpoints import ENVIRONMENT

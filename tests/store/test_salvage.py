@@ -8,7 +8,7 @@ import pytest
 
 from cvx.errors import DamagedStoreError, FileError, StoreNotFoundError
 from cvx.memory import Memory
-from cvx.memory.check import check, rescue
+from cvx.memory.doctor import check, rescue
 from cvx.store import rows
 from tests.store import planted
 from tests.store.processes import embedder

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from cvx.embed import LexicalEmbedder
 from cvx.errors import ExportError, FileError, SettingsMismatchError
 from cvx.memory import Memory
-from cvx.memory.check import check
+from cvx.memory.doctor import check
 from cvx.memory.transfer import (
     Origin,
     export,
@@ -414,7 +414,7 @@ def test_a_causal_core_is_taken_over_with_its_causes(store: Path, tmp_path: Path
 
 @pytest.mark.requirement("X5", "X9")
 def test_a_core_and_a_memory_read_each_others_files(tmp_path: Path) -> None:
-    from cvx.causal.core import CausalMemoryCore
+    from cvx.causal.memory_core import CausalMemoryCore
 
     class Judge:
         def complete(self, prompt: str) -> str:
@@ -434,7 +434,7 @@ def test_a_core_and_a_memory_read_each_others_files(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("X9")
 def test_a_cause_that_was_confirmed_later_is_taken_over(tmp_path: Path) -> None:
-    from cvx.causal.core import CausalMemoryCore
+    from cvx.causal.memory_core import CausalMemoryCore
 
     path = str(tmp_path / "core.duckdb")
 

@@ -17,7 +17,7 @@ from cvx.embed import LexicalEmbedder
 from cvx.errors import DuplicateKeyError, InvalidInputError, ReadOnlyError, UnknownError
 from cvx.learn.decay import BlindDecay
 from cvx.memory import Memory
-from cvx.memory.check import check
+from cvx.memory.doctor import check
 from cvx.memory.reembed import reembed
 from cvx.memory.transfer import export, import_export
 from cvx.recall.corpus import Corpus

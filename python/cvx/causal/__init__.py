@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from cvx.lazy import names_of
 
 if TYPE_CHECKING:
-    from cvx.causal.core import CausalMemoryCore as CausalMemoryCore
-    from cvx.causal.core_file import CoreEvent as CoreEvent
+    from cvx.causal.cause_probability import PairModel as PairModel
     from cvx.causal.evidence import Evidence as Evidence
     from cvx.causal.evidence import Observation as Observation
     from cvx.causal.forgetting import Vitality as Vitality
@@ -23,8 +22,9 @@ if TYPE_CHECKING:
     from cvx.causal.judges import RuleJudge as RuleJudge
     from cvx.causal.judges import ServerJudge as ServerJudge
     from cvx.causal.linker import CauseSearch as CauseSearch
+    from cvx.causal.memory_core import CausalMemoryCore as CausalMemoryCore
+    from cvx.causal.memory_core_duckdb import CoreEvent as CoreEvent
     from cvx.causal.narrative import Story as Story
-    from cvx.causal.pair_model import PairModel as PairModel
     from cvx.causal.reflection import CountingWriter as CountingWriter
     from cvx.causal.reflection import Importance as Importance
     from cvx.causal.reflection import Insight as Insight
@@ -41,9 +41,9 @@ _HOME = {
     "CallableJudge": "judges",
     "CausalEvent": "graph_data",
     "CausalGraph": "graph",
-    "CausalMemoryCore": "core",
+    "CausalMemoryCore": "memory_core",
     "CauseSearch": "linker",
-    "CoreEvent": "core_file",
+    "CoreEvent": "memory_core_duckdb",
     "CountingWriter": "reflection",
     "EventId": "graph_data",
     "Evidence": "evidence",
@@ -57,7 +57,7 @@ _HOME = {
     "NoJudge": "judges",
     "Observation": "evidence",
     "Pair": "judges",
-    "PairModel": "pair_model",
+    "PairModel": "cause_probability",
     "Reached": "walk",
     "ReflectionWriter": "reflection",
     "Reflector": "reflection",

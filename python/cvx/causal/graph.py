@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy.typing as npt
 
+from cvx.causal.cosine import cosine
 from cvx.causal.graph_data import (
     CausalEvent,
     GraphData,
@@ -18,7 +19,6 @@ from cvx.causal.graph_data import (
     known_order,
 )
 from cvx.causal.narrative import Story
-from cvx.causal.vectors import cosine
 from cvx.causal.walk import DEFAULT_DEPTH, DEFAULT_NODES, Walk, walk
 from cvx.errors import (
     InvalidInputError,

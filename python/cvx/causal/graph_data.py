@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from cvx.arguments import among
+from cvx.causal.cosine import as_vector
 from cvx.causal.evidence import Evidence
-from cvx.causal.vectors import as_vector
 from cvx.errors import (
     EffectFirstWarning,
     InvalidInputError,

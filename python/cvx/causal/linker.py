@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from cvx.arguments import check_fields, number, optional, whole
+from cvx.causal.cause_probability import Known, PairModel, Told, at_most, reasons, words_of
 from cvx.causal.evidence import Evidence, following
 from cvx.causal.graph_data import HIDDEN, NOT_WALKED, causal_kinds, link_of, state_of, store_links
 from cvx.causal.judges import Judge, Judgement, Pair, judgements
 from cvx.causal.judges.offline import leaves_open
-from cvx.causal.pair_model import Known, PairModel, Told, at_most, reasons, words_of
 from cvx.index import RawIndex
 from cvx.store import Record
 from cvx.store.namespaces import visible_spaces, visible_sql

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cvx.causal.cause_probability import without_cause
 from cvx.causal.graph_data import CausalEvent
-from cvx.causal.pair_model import without_cause
 from cvx.causal.walk import Reached, Walk
 from cvx.errors import FileError
 from cvx.escaping import quoted_line

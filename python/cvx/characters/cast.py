@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cvx.arguments import above_zero, checked, one_of, some_texts, whole
-from cvx.causal.vectors import cosine
+from cvx.causal.cosine import cosine
 from cvx.characters.character import Character
 from cvx.characters.definition import (
     OTHER_WORDS,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cvx.arguments import a_share, among, checked, optional, some_texts, whole, wrong
-from cvx.causal.vectors import cosine
+from cvx.causal.cosine import cosine
 from cvx.characters import prompts
 from cvx.characters.appraisal import INFLUENCES, Appraisal, feeling_in, held, reinforced
 from cvx.characters.definition import QUERIES, SCENE_QUERIES, about_queries, shown_name, some_words

@@ -239,7 +239,7 @@ def doctor(
     Looking changes nothing and needs no embedder. A repair deletes nothing that was stored: a
     row that cannot be put right moves to the table set_aside, until --discard.
     """
-    from cvx.memory.check import check
+    from cvx.memory.doctor import check
 
     if discard or salvage is not None:
         if repair or deep or accept_lost_tail or look_for or (discard and salvage is not None):
@@ -310,7 +310,7 @@ def _discard(folder: Path, *, as_json: bool) -> None:
 
 
 def _salvage(folder: Path, target: Path, *, as_json: bool) -> None:
-    from cvx.memory.check import rescue
+    from cvx.memory.doctor import rescue
 
     saved = rescue(folder, target)
     if as_json:

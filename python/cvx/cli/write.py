@@ -22,7 +22,7 @@ from cvx.cli.console import (
 )
 
 if TYPE_CHECKING:
-    from cvx.cli.input import Lines
+    from cvx.cli.parse_events import Lines
     from cvx.memory import Memory
 
 
@@ -72,7 +72,7 @@ def add(
     aliases, metadata (an object), namespace, key, action, reward, salience, kind, source, trust,
     visibility, vector. With --file, the options here are what lines leave out.
     """
-    from cvx.cli.input import from_options, read_lines
+    from cvx.cli.parse_events import from_options, read_lines
 
     if (text is None) == (file is None):
         raise typer.BadParameter("give a text to remember, - for stdin, or --file FILE")

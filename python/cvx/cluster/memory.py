@@ -25,7 +25,7 @@ from cvx.errors import (
     UnknownError,
 )
 from cvx.memory.aio import VERBS, Aio
-from cvx.memory.writes import rows_of
+from cvx.memory.write_verbs import rows_of
 from cvx.recall.context import Context
 from cvx.recall.trace import Hits, Trace
 from cvx.store.erase import Erased

@@ -1,8 +1,7 @@
 """Councils over a memory: everybody's memories, ranked by the question and by what led to it."""
 
 from cvx.councils.council import Council
-from cvx.councils.stream import Memory, MemoryStream, ScoredMemory, StreamWeights
-from cvx.councils.tcmf import (
+from cvx.councils.crisis_context import (
     PRESETS,
     TCMF,
     Citizen,
@@ -12,6 +11,7 @@ from cvx.councils.tcmf import (
     TCMFContext,
     TCMFRetriever,
 )
+from cvx.councils.memory_stream import Memory, MemoryStream, ScoredMemory, StreamWeights
 
 __all__ = [
     "PRESETS",

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from cvx.arguments import an_event, some_events
-from cvx.councils.stream import MemoryStream, StreamWeights
-from cvx.councils.tcmf import TCMF, EmbedderRouter, TCMFContext, TCMFRetriever
+from cvx.councils.crisis_context import TCMF, EmbedderRouter, TCMFContext, TCMFRetriever
+from cvx.councils.memory_stream import MemoryStream, StreamWeights
 from cvx.errors import UnknownError
 from cvx.memory import Memory
 from cvx.types import DEFAULT_NAMESPACE, AnEvent, Event

@@ -19,7 +19,7 @@ from cvx.evaluation.tuning import (
 from cvx.evaluation.tuning import tune as fit
 from cvx.recall.floor import Answerable
 from cvx.recall.presets import default_pipeline
-from cvx.recall.signals import DEFAULT_WEIGHTS
+from cvx.recall.ranking_signals import DEFAULT_WEIGHTS
 
 if TYPE_CHECKING:
     from cvx.memory import Memory

@@ -35,7 +35,7 @@ from cvx.evaluation.metrics import (
 from cvx.recall import Pipeline
 from cvx.recall.floor import Answerable, calibrated, floor_features
 from cvx.recall.presets import default_pipeline
-from cvx.recall.signals import COLUMNS
+from cvx.recall.ranking_signals import COLUMNS
 from cvx.scoring.logistic import maximum_likelihood
 
 if TYPE_CHECKING:

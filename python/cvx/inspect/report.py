@@ -10,9 +10,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from cvx.errors import CvxError
-from cvx.inspect.plain import Asked, Told
+from cvx.inspect.json_values import Asked, Told
+from cvx.inspect.page_data import View
 from cvx.inspect.server import static
-from cvx.inspect.view import View
 
 if TYPE_CHECKING:
     from cvx.memory import Memory

@@ -22,7 +22,7 @@ from cvx.errors import (
     UnknownError,
 )
 from cvx.escaping import printable
-from cvx.inspect.view import View
+from cvx.inspect.page_data import View
 from cvx.validation import DEEPEST
 
 HOST = "127.0.0.1"

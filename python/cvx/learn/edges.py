@@ -18,7 +18,7 @@ from cvx.types import Edge, Episode, Hit
 
 if TYPE_CHECKING:
     from cvx.index import RawIndex
-    from cvx.learn.learned_models import LearnedModels
+    from cvx.learn.model_sync import LearnedModels
 
 REGION = "region_transition"
 OUTCOME_EDGES = frozenset({"caused_success", "caused_failure", "irrelevant"})

@@ -25,7 +25,7 @@ from cvx.types import Edge, Episode, task_tag
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from cvx.learn.learned_models import LearnedModels
+    from cvx.learn.model_sync import LearnedModels
     from cvx.scoring import UsageCount
     from cvx.store import Writer
 

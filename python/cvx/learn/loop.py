@@ -25,13 +25,13 @@ from cvx.learn.edges import (
     granger_edges,
     region_edges,
 )
-from cvx.learn.episodes import OpenEpisode, an_open_episode
-from cvx.learn.learned_models import LearnedModels, Rules
-from cvx.learn.learned_scorer import LearnedScorer
+from cvx.learn.episode_recorder import OpenEpisode, an_open_episode
+from cvx.learn.model_sync import LearnedModels, Rules
+from cvx.learn.namespace_weights import LearnedScorer
 from cvx.learn.ranking import Distinct, Ranker
 from cvx.learn.region_mdp import RegionMDP
-from cvx.learn.render import render_decision
-from cvx.learn.trajectories import classify_action
+from cvx.learn.region_mdp.trajectories import classify_action
+from cvx.render.decision import render_decision
 from cvx.scoring import (
     DEFAULT_WEIGHTS,
     LearnedWeights,
@@ -205,7 +205,7 @@ class ActiveMemory:
         As given, or made.
     recorder : EpisodeRecorder
         Numbers episodes, and has the closed ones.
-    history : History
+    history : EpisodeLookup
         The closed episodes, by the nodes of their steps.
     unlearned : int
         How often something was put away, brought back or erased: whoever learned from

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from cvx.arguments import above_zero
 from cvx.learn.region_mdp import RegionMDP
-from cvx.learn.trajectories import SUCCESS, UNKNOWN
+from cvx.learn.region_mdp.trajectories import SUCCESS, UNKNOWN
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]

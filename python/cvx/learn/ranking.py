@@ -13,13 +13,13 @@ from cvx.embed import Embedder, embed_query
 from cvx.errors import InvalidVectorError
 from cvx.learn.attribution import features_of
 from cvx.learn.edges import edge_bonus
-from cvx.learn.episodes import OpenEpisode
+from cvx.learn.episode_recorder import OpenEpisode
 from cvx.scoring import Scorer, ScoringContext, UsageTracker
 from cvx.store.namespaces import reads
 from cvx.types import Cue, Decision, Filter, Hit, Vector
 
 if TYPE_CHECKING:
-    from cvx.learn.learned_models import LearnedModels
+    from cvx.learn.model_sync import LearnedModels
 
 Distinct: TypeAlias = Literal["episode", "entity"]
 """Of what only the best hit counts."""

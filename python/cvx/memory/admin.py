@@ -14,12 +14,12 @@ from cvx.causal.forgetting import Vitality
 from cvx.causal.graph_data import GraphInRecord
 from cvx.embed import Embedder
 from cvx.errors import InvalidInputError
-from cvx.memory.access import Identity
 from cvx.memory.causes import active_events
+from cvx.memory.namespace_access import Identity
+from cvx.memory.resources import SharedState, noun_repr
 from cvx.memory.settings import check_embedder, settings_of
-from cvx.memory.shared_state import SharedState, noun_repr
-from cvx.memory.writes import declare_edge_kind, set_state
-from cvx.recall.view import Asker, ways_sql
+from cvx.memory.write_verbs import declare_edge_kind, set_state
+from cvx.recall.visible_events import Asker, ways_sql
 from cvx.scoring import logged_calibration
 from cvx.scoring.formulas import beta_mean
 from cvx.store.history import HistoryLimits

@@ -11,9 +11,9 @@ from typing import Any, overload
 
 from cvx.errors import UnknownError
 from cvx.escaping import quoted_line
-from cvx.learn.advisor_episode import Basis, Unit
-from cvx.learn.render import action_chain
+from cvx.learn.advisor.types import Basis, Unit
 from cvx.render import first_within
+from cvx.render.decision import action_chain
 from cvx.types import Episode, Hit
 
 _TOLD_OPTIONS = 12

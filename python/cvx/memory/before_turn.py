@@ -9,7 +9,7 @@ from typing import Any
 from cvx.arguments import a_share, checked, one_of, whole
 from cvx.errors import InvalidInputError
 from cvx.memory.memory import Memory
-from cvx.memory.recaller import RECALL, asker_of, head_of
+from cvx.memory.recall_verbs import RECALL, asker_of, head_of
 from cvx.recall import Floor, Pipeline, Weighting, by_rank
 from cvx.recall.context import Context
 from cvx.recall.pipeline import run_recall

@@ -29,9 +29,9 @@ from cvx.causal.walk import Reached
 from cvx.errors import UnjudgedWarning, warn
 from cvx.escaping import html_text
 from cvx.extras import needs
-from cvx.memory.access import Identity
-from cvx.memory.shared_state import SharedState, noun_repr
-from cvx.memory.writes import add_events
+from cvx.memory.namespace_access import Identity
+from cvx.memory.resources import SharedState, noun_repr
+from cvx.memory.write_verbs import add_events
 from cvx.store import Record
 from cvx.store.row_validation import explains
 from cvx.types import AnEvent, Edge, Event

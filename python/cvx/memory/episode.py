@@ -24,11 +24,11 @@ from cvx.errors import (
 )
 from cvx.learn.advisor import Observation
 from cvx.learn.attribution import Outcome, Taken
-from cvx.learn.episodes import OpenEpisode
-from cvx.learn.learned_models import TakenBackError
+from cvx.learn.episode_recorder import OpenEpisode
+from cvx.learn.model_sync import TakenBackError
 from cvx.memory.advice import Advice, Asked, Option, as_text, same
-from cvx.memory.advisors import Advisors, NamespaceAdvisor, advisors_of, task_of
 from cvx.memory.aio import OF_AN_EPISODE, Aio
+from cvx.memory.namespace_advisors import Advisors, NamespaceAdvisor, advisors_of, task_of
 from cvx.memory.observations import (
     canonical_action,
     listed_action,
@@ -43,9 +43,9 @@ from cvx.tracing import watched
 from cvx.types import Cue, Decision, Episode, Event, Hit, Where, entity_number, task_tag
 
 if TYPE_CHECKING:
-    from cvx.memory.access import Identity
     from cvx.memory.memory import Memory
-    from cvx.memory.shared_state import SharedState
+    from cvx.memory.namespace_access import Identity
+    from cvx.memory.resources import SharedState
     from cvx.recall.context import Context
     from cvx.recall.trace import Hits
     from cvx.store import Writer

@@ -10,9 +10,9 @@ from typing import Any, SupportsIndex
 from cvx.arguments import a_flag, an_event, whole, wrong
 from cvx.errors import EpisodeEndedError, InvalidInputError, UnknownError
 from cvx.learn.attribution import Attribution
-from cvx.memory.access import Identity
-from cvx.memory.recaller import Recaller
-from cvx.memory.shared_state import SharedState
+from cvx.memory.namespace_access import Identity
+from cvx.memory.recall_verbs import Recaller
+from cvx.memory.resources import SharedState
 from cvx.recall.context import Context
 from cvx.recall.trace import Hits
 from cvx.store.rows import event_context

@@ -23,10 +23,10 @@ from cvx.arguments import (
 from cvx.cue import sound_cue
 from cvx.errors import InvalidInputError, NotLoggedError, UnknownError
 from cvx.learn.attribution import Attribution
-from cvx.memory.access import Identity
 from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showed
-from cvx.memory.recaller import RECALL, Recaller, asker_of
-from cvx.memory.shared_state import SharedState, noun_repr
+from cvx.memory.namespace_access import Identity
+from cvx.memory.recall_verbs import RECALL, Recaller, asker_of
+from cvx.memory.resources import SharedState, noun_repr
 from cvx.recall import Candidates, Pipeline
 from cvx.recall.context import Context
 from cvx.recall.floor import Answerable
@@ -360,7 +360,7 @@ class Learning:
     @property
     def active(self) -> ActiveMemory:
         """The memory's own loop, made at its first use; it closes ``Memory.episode`` too."""
-        from cvx.memory.advisors import advisors_of
+        from cvx.memory.namespace_advisors import advisors_of
 
         self._identity.need_root("a loop")
         return advisors_of(self._shared).loop

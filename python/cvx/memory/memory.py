@@ -40,14 +40,15 @@ from cvx.errors import (
 from cvx.escaping import html_text
 from cvx.index import RawIndex
 from cvx.memory import feedback as _feedback
-from cvx.memory import writes
-from cvx.memory.access import Identity
+from cvx.memory import write_verbs
 from cvx.memory.admin import Admin
 from cvx.memory.aio import Aio
 from cvx.memory.causes import Causes, Story, story_of
-from cvx.memory.frames import Frames
+from cvx.memory.dataframes import Frames
 from cvx.memory.learning import Learning
-from cvx.memory.recaller import RECALL, Recaller, Sources, asker_of, plan_of
+from cvx.memory.namespace_access import Identity
+from cvx.memory.recall_verbs import RECALL, Recaller, Sources, asker_of, plan_of
+from cvx.memory.resources import SharedState
 from cvx.memory.settings import (
     CLOCKS,
     PRESETS,
@@ -58,7 +59,6 @@ from cvx.memory.settings import (
     settings_of,
     to_keep,
 )
-from cvx.memory.shared_state import SharedState
 from cvx.recall import Floor, Pipeline
 from cvx.recall.context import Context
 from cvx.recall.trace import Hits
@@ -477,7 +477,7 @@ class Memory:
             salience=salience,
             key=key,
         )
-        (number,) = writes.add_events(self._shared, [event], [aliases], again=again)
+        (number,) = write_verbs.add_events(self._shared, [event], [aliases], again=again)
         return self._shared.event(number, self._identity)
 
     @checked(**_FIELDS)
@@ -571,8 +571,8 @@ class Memory:
         words: list[Sequence[str]] = []
         counts = self._shared.clock != "utc"
         latest = self._shared.now() if counts else 0
-        for place, item in enumerate(writes.rows_of(items)):
-            with writes.named(place):
+        for place, item in enumerate(write_verbs.rows_of(items)):
+            with write_verbs.named(place):
                 made, named = self._item(item, whose)
             if isinstance(made, Event) and counts:
                 made = made if _timed(item) else replace(made, timestamp=latest + 1)
@@ -585,14 +585,14 @@ class Memory:
             words = [*aliases]
         if not any(isinstance(one, Episode) for one in listed):
             events = [one for one in listed if isinstance(one, Event)]
-            numbers = writes.add_events(self._shared, events, words, again=again)
+            numbers = write_verbs.add_events(self._shared, events, words, again=again)
             return np.array(numbers, dtype=np.int64)
         ids: list[int] = []
         with self._shared.record.together():
             for place, (one, named) in enumerate(zip(listed, words, strict=True)):
-                with writes.named(place):
+                with write_verbs.named(place):
                     if isinstance(one, Event):
-                        ids += writes.add_events(self._shared, [one], [named], again=again)
+                        ids += write_verbs.add_events(self._shared, [one], [named], again=again)
                     else:
                         ids += self._play_again(one, one.namespace or whose)
         return np.array(ids, dtype=np.int64)
@@ -719,7 +719,7 @@ class Memory:
         number = an_event("event", event)
         identity = self._identity.acting(namespace)
         self._shared.check_own([number], identity)
-        change = writes.Change(
+        change = write_verbs.Change(
             text=text,
             vector=vector,
             tags=None if tags is None else tuple(tags),
@@ -729,7 +729,7 @@ class Memory:
             reward=reward,
             state=state,
         )
-        writes.change_event(self._shared, number, change, aliases)
+        write_verbs.change_event(self._shared, number, change, aliases)
         return self._shared.event(number, identity)
 
     def link(
@@ -799,7 +799,7 @@ class Memory:
             a_text(name, value)
         weight = a_share("weight", weight)
         self._shared.check_own(ends, self._identity.acting(namespace))
-        return writes.link_events(
+        return write_verbs.link_events(
             self._shared, Edge(*ends, kind, weight, why, evidence), effect_first
         )
 
@@ -839,7 +839,7 @@ class Memory:
         """
         listed = self._targets(events, where, namespace, dry_run)
         if not dry_run:
-            writes.set_state(self._shared, listed, "archived")
+            write_verbs.set_state(self._shared, listed, "archived")
         return listed
 
     @checked(dry_run=a_flag)
@@ -877,7 +877,7 @@ class Memory:
         listed = self._targets(events, where, namespace, dry_run)
         if dry_run:
             return Erased(tuple(listed), complete=False)
-        return writes.erase_events(self._shared, listed)
+        return write_verbs.erase_events(self._shared, listed)
 
     def _targets(
         self,

@@ -24,7 +24,7 @@ from cvx.errors import (
     StoreError,
     warn,
 )
-from cvx.recall import Pipeline, Weighting, candidates, presets, sources
+from cvx.recall import Pipeline, Weighting, fusion, presets, sources
 from cvx.recall.context import Dedupe, Serving
 from cvx.recall.floor import Answerable, Floor, RescaledFloor, shipped_floor
 from cvx.recall.pipeline import read_plainly
@@ -289,7 +289,7 @@ _PARTS: Mapping[str, Callable[..., Any]] = {
         *(Serving, Dedupe, Budget, Renderer, PlackettLuce, Decay),
         *(sources.Dense, sources.Lexical, sources.Words, sources.Graph, sources.Causes),
         *(sources.Aliases, sources.Recent, presets.FusionWithColumn),
-        *(candidates.ranks_fused, candidates.values_fused),
+        *(fusion.ranks_fused, fusion.values_fused),
         *(presets.similarity_column, presets.recency_column, presets.usage_column),
         *(presets.region_column, presets.salience, presets.reward),
         *(read_plainly, read_cue, signals_of, estimate_tokens),

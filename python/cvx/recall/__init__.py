@@ -1,7 +1,9 @@
 """The read pipeline: what stands between the answers of several sources and one ranking."""
 
 from cvx.cue import build_cue, cue_of
-from cvx.recall.candidates import (
+from cvx.recall.context import Context, Dedupe, Serving
+from cvx.recall.floor import Floor
+from cvx.recall.fusion import (
     Candidates,
     Fused,
     Weighting,
@@ -9,12 +11,10 @@ from cvx.recall.candidates import (
     by_scale,
     reciprocal_rank_fusion,
 )
-from cvx.recall.context import Context, Dedupe, Serving
-from cvx.recall.floor import Floor
 from cvx.recall.pipeline import Pipeline, Signal
 from cvx.recall.presets import default_pipeline
 from cvx.recall.trace import Hits, Trace
-from cvx.recall.view import View
+from cvx.recall.visible_events import View
 from cvx.render.block import Renderer
 from cvx.render.packing import Budget
 from cvx.scoring.off_policy import PlackettLuce

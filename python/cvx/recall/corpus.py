@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cvx.recall.corpus_columns import (
+from cvx.recall.corpus_indexes import (
     NAMES_SQL,
     GrowingColumn,
     NameIndex,

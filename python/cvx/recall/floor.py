@@ -20,10 +20,10 @@ import numpy.typing as npt
 
 from cvx.cue import structured
 from cvx.errors import InvalidInputError
-from cvx.recall.candidates import Candidates, Column, FloatArray
+from cvx.recall.fusion import Candidates, Column, FloatArray
 from cvx.recall.question import holders_of
-from cvx.recall.signals import COLUMNS
-from cvx.recall.view import View
+from cvx.recall.ranking_signals import COLUMNS
+from cvx.recall.visible_events import View
 from cvx.scoring.logistic import maximum_likelihood
 
 JudgeOfAnswers: TypeAlias = Callable[[View, Candidates], float | None]

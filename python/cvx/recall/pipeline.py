@@ -17,10 +17,10 @@ from cvx.causal.graph_data import link_of
 from cvx.cue import PlainQuestion, cue_hash, dense_text, lexical_text, sound_cue
 from cvx.errors import EmbedderWarning, InvalidInputError, InvalidVectorError, UnknownError, warn
 from cvx.index import RawIndex
-from cvx.recall.candidates import RRF_CONSTANT, Candidates, Column, Fusion, Weighting, by_rank
 from cvx.recall.context import Serving
 from cvx.recall.corpus import Corpus
 from cvx.recall.floor import Floor, JudgeOfAnswers, relevance_of
+from cvx.recall.fusion import RRF_CONSTANT, Candidates, Column, Fusion, Weighting, by_rank
 from cvx.recall.poisoning import Guard
 from cvx.recall.sources import (
     BUILT_IN,
@@ -34,7 +34,7 @@ from cvx.recall.sources import (
     with_neighbours,
 )
 from cvx.recall.trace import SourceReport, Trace
-from cvx.recall.view import AnyQuestion, Asker, View, scope_of
+from cvx.recall.visible_events import AnyQuestion, Asker, View, scope_of
 from cvx.scoring.feedback import ODDS, FeedbackRanker
 from cvx.scoring.scorer import Scored
 from cvx.store import Record

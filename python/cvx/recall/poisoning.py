@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cvx.recall.candidates import Candidates, Column
+from cvx.recall.fusion import Candidates, Column
 from cvx.scoring.scorer import Scored
 from cvx.store.fulltext import words_of
 from cvx.types import IntArray
 
 if TYPE_CHECKING:
-    from cvx.recall.view import View
+    from cvx.recall.visible_events import View
 
 _SAMPLE, _FEWEST = 64, 30
 _COMMON = 3

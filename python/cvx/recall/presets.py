@@ -12,15 +12,21 @@ import numpy.typing as npt
 
 from cvx.cue import dense_text, lexical_text, structured
 from cvx.errors import InvalidInputError
-from cvx.recall.candidates import Candidates, Column, FloatArray, Fusion, Weighting, by_scale
 from cvx.recall.context import Serving
 from cvx.recall.floor import Answerable, Floor, RescaledFloor
+from cvx.recall.fusion import Candidates, Column, FloatArray, Fusion, Weighting, by_scale
 from cvx.recall.pipeline import Pipeline
 from cvx.recall.poisoning import Guard
 from cvx.recall.question import Question, read_question
-from cvx.recall.signals import DEFAULT_WEIGHTS, MENTIONS, PASSAGE_WEIGHTS, SCALES, all_signals
+from cvx.recall.ranking_signals import (
+    DEFAULT_WEIGHTS,
+    MENTIONS,
+    PASSAGE_WEIGHTS,
+    SCALES,
+    all_signals,
+)
 from cvx.recall.sources import Causes, Dense, Lexical, Words
-from cvx.recall.view import AnyQuestion, View
+from cvx.recall.visible_events import AnyQuestion, View
 from cvx.scoring.formulas import (
     COMPOSITE_WEIGHTS,
     HALF_LIFE_S,
@@ -288,7 +294,7 @@ def default_pipeline(
     *,
     pool: int = POOL,
 ) -> Pipeline:
-    """Return a pipeline that weighs the columns of `cvx.recall.signals`.
+    """Return a pipeline that weighs the columns of `cvx.recall.ranking_signals`.
 
     Parameters
     ----------

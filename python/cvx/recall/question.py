@@ -31,7 +31,7 @@ from cvx.store.fulltext import pairs
 from cvx.types import IntArray
 
 if TYPE_CHECKING:
-    from cvx.recall.view import View
+    from cvx.recall.visible_events import View
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W\d_]+)?")
 

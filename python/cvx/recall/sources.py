@@ -15,7 +15,7 @@ from cvx.causal.graph_data import NOT_WALKED, link_of
 from cvx.causal.walk import walk
 from cvx.errors import InvalidInputError
 from cvx.recall.question import HALF_A_DAY, days_from, holders_of
-from cvx.recall.view import View
+from cvx.recall.visible_events import View
 from cvx.store.fulltext import words_of
 from cvx.types import Cue, Edge, EventId, Hit, IntArray, Source
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.arguments import a_share
+from cvx.causal.cosine import cosine
 from cvx.causal.judges.protocol import Judgement, Pair
-from cvx.causal.vectors import cosine
 from cvx.causal.wording import LEFT_OPEN, stated
 from cvx.errors import InvalidVectorError
 

@@ -1,0 +1,7 @@
+"""The advisor: learns from every episode that ended what an action is worth in a state."""
+
+from cvx.learn.advisor.advisor import Advisor
+from cvx.learn.advisor.task_model import Parts
+from cvx.learn.advisor.types import ActionValue, Observation, Route
+
+__all__ = ["ActionValue", "Advisor", "Observation", "Parts", "Route"]

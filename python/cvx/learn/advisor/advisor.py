@@ -1,0 +1,336 @@
+"""The advisor: learns from every episode that ended what an action is worth in a state."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
+
+from cvx.embed import LexicalEmbedder
+from cvx.errors import InvalidInputError
+from cvx.learn.advisor.action_values import EpisodeView
+from cvx.learn.advisor.source_trust import SourceTrust
+from cvx.learn.advisor.task_model import Actions, Foresight, Parts, Task
+from cvx.learn.advisor.types import ActionValue, Observation, Route, Run, Step, Unit
+from cvx.types import Vector
+
+__all__ = ["ActionValue", "Advisor", "Observation", "Parts", "Route", "Unit"]
+
+_ALL = Parts()
+
+
+class Advisor:
+    """Learns what to do from episodes: begin, step, end; asked for options in between.
+
+    It holds no files and reads no clock: its state follows from the episodes that were told to
+    it, in their order.
+
+    Parameters
+    ----------
+    seed : int, default 0
+        Exploration follows from it and from the episodes alone.
+    history : int, optional
+        How many of the last actions with their results, and the first text, join what tells
+        states of texts apart. Default: two of them in a task where they foretell better what
+        comes next, else none.
+    embed : callable, optional
+        From texts to vectors of shape (n, dim), for actions; default ``LexicalEmbedder``.
+    parts : Parts, optional
+        Which parts are at work; default those that pay somewhere.
+    routes : sequence of Route, default ()
+        What else has an opinion of actions that were never done in a state, such as a region
+        model or a loop's memories (``cvx.learn.advisor.untried_actions``): each counts as much
+        as it is sure.
+
+    References
+    ----------
+    Strens 2000, A Bayesian framework for reinforcement learning (planning on a posterior).
+    Brafman & Tennenholtz 2002, R-max (what is unknown is the best).
+
+    Examples
+    --------
+    >>> advisor = Advisor(seed=1)
+    >>> def play(name):
+    ...     advisor.begin(name, task="open the box")
+    ...     options = advisor.options(name, Observation("A box."), ["push", "pull", "lift"])
+    ...     done = advisor.choose(name, options).action
+    ...     advisor.step(name, Observation("A box."), done, float(done == "lift"))
+    ...     advisor.end(name)
+    ...     return done
+    >>> [play(str(number)) for number in range(6)][3:]
+    ['lift', 'lift', 'lift']
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        history: int | None = None,
+        embed: Callable[[Sequence[str]], Vector] | None = None,
+        parts: Parts = _ALL,
+        routes: Sequence[Route] = (),
+    ) -> None:
+        self.seed, self.parts, self.history, self.routes = seed, parts, history, routes
+        self._embed = embed or LexicalEmbedder(256).embed
+        self._actions = Actions(self._embed)
+        self._tasks: dict[str, Task] = {}
+        # As they would be if a goal that was only begun had ended once.
+        self._apart: dict[str, Task] = {}
+        self._open: dict[str, Run] = {}
+        self._past: list[Run] = []
+        self.source_trust = SourceTrust()
+
+    def begin(
+        self, episode: str, *, goal: str = "", task: str = "", trust: float = 1.0, source: str = ""
+    ) -> None:
+        """Open an episode."""
+        self._open[episode] = Run(episode, goal, task, trust, source)
+
+    def unit(self, task: str) -> Unit | None:
+        """Return how a task's values are told, None before its first episode ended."""
+        known = self._tasks.get(task)
+        return None if known is None else known.unit
+
+    def _task(self, name: str) -> Task:
+        task = self._tasks.get(name)
+        if task is None:
+            task = self._tasks[name] = self._new(name, self.history or 0)
+            if self.history is None:
+                task.foresight = Foresight()
+        return task
+
+    def _new(self, name: str, history: int) -> Task:
+        return Task(
+            name,
+            self._actions,
+            self.parts,
+            self.seed,
+            history=history,
+            others=self._tasks,
+            routes=self.routes,
+        )
+
+    def _task_of(self, run: Run) -> Task:
+        """Return the task of an episode; where its goal is new to it, as goals tell it apart."""
+        task = self._task(run.task)
+        if not task.is_news(run.goal):
+            return task
+        apart = self._apart.get(run.task)
+        if apart is None or apart.episodes != task.episodes:
+            apart = self._apart[run.task] = self._relearned(task, by_goal=True)
+        return apart
+
+    def _relearned(self, old: Task, *, by_goal: bool = False) -> Task:
+        """Return a task learned again with the history, and goals, that tell its states apart."""
+        task = self._new(old.name, old.wanted_history)
+        task.unit, task.goal, task.by_goal = old.unit, old.goal, old.by_goal or by_goal
+        for run in self._past:
+            if run.task == old.name:
+                task.learn(run)
+        task.foresight = old.foresight
+        return task
+
+    def options(
+        self, episode: str, observation: Observation, actions: Sequence[Hashable] | None = None
+    ) -> list[ActionValue]:
+        """Return the actions by what they are worth from here, best first.
+
+        Parameters
+        ----------
+        episode : str
+            One that is open.
+        observation : Observation
+        actions : sequence of hashable, optional
+            Those that can be done; default those that were done here, or in this task.
+        """
+        run = self._running(episode)
+        task = self._task_of(run)
+        if actions is not None:
+            actions = list(dict.fromkeys(actions))
+            if not actions:
+                raise InvalidInputError("no action is admissible: give at least one")
+        else:
+            actions = task.known_actions(run, observation)
+            if not actions:
+                return []
+        view = self._view(run, task)
+        found = view.options(observation, actions)
+        run.asked = found
+        run.menu = tuple(actions)
+        told = [
+            replace(option, source=self.source_trust.alone(run, observation, option.action))
+            if option.trials
+            else option
+            for option, _ in found.values()
+        ]
+        return sorted(told, key=lambda option: (not option.known, -option.value))
+
+    def _view(self, run: Run, task: Task) -> EpisodeView:
+        """Return what an open episode sees, up to date with its steps and with the others."""
+        task.ready()
+        view: EpisodeView | None = run.view
+        if view is None or view.version != task.episodes or view.task is not task:
+            view = run.view = EpisodeView(task, run)
+        while view.noted < len(run.steps):
+            view.note(view.noted)
+        return view
+
+    def choose(
+        self, episode: str, options: Sequence[ActionValue], *, explore: bool = True
+    ) -> ActionValue:
+        """Return the option to take: by the posterior when exploring, else the best.
+
+        Parameters
+        ----------
+        episode : str
+        options : sequence of ActionValue
+            As ``options`` returned them last.
+        explore : bool, default True
+        """
+        if not options:
+            raise InvalidInputError("no options: give those that options() returned")
+        if not explore:
+            return options[0]
+        run = self._running(episode)
+        rng = random.Random(f"{self.seed} {episode} {len(run.steps)}")
+        # Of what is worth exactly as much, any.
+        worth = [
+            (
+                run.asked[option.action][1] if option.action in run.asked else option.value,
+                rng.random(),
+            )
+            for option in options
+        ]
+        return options[worth.index(max(worth))]
+
+    def chances(self, episode: str, options: Sequence[ActionValue]) -> list[float]:
+        """Return how likely ``choose(explore=True)`` takes each option, over all its draws.
+
+        An episode keeps one draw of the posterior; these are the chances before it is known which.
+
+        Parameters
+        ----------
+        episode : str
+        options : sequence of ActionValue
+            As ``options`` returned them last.
+        """
+        run = self._running(episode)
+        view = self._view(run, self._task_of(run))
+        return view.chances([option.action for option in options])
+
+    def step(
+        self,
+        episode: str,
+        observation: Observation,
+        action: Hashable,
+        reward: float = 0.0,
+        *,
+        followed: bool | None = None,  # noqa: ARG002
+        actions: Sequence[Hashable] | None = None,
+    ) -> None:
+        """Take note of what was done in what was seen; the episode itself learns from it at once.
+
+        Parameters
+        ----------
+        episode : str
+        observation : Observation
+            What the action was done in.
+        action : hashable
+        reward : float, default 0
+        followed : bool, optional
+            Whether advice was followed, if known.
+        actions : sequence of hashable, optional
+            What could be done there; default what the last ``options`` was asked about.
+        """
+        if not math.isfinite(reward):
+            raise InvalidInputError(f"the reward is {reward}: give a finite number")
+        run = self._running(episode)
+        menu = run.menu if actions is None else tuple(actions)
+        run.menu = None
+        run.steps.append(Step(observation, action, reward, menu))
+        if run.view is not None:
+            self._view(run, run.view.task)
+
+    def end(
+        self,
+        episode: str,
+        outcome: float | None = None,
+        *,
+        observation: Observation | None = None,
+        truncated: bool = False,
+    ) -> None:
+        """Close an episode: from now on the others learn from it.
+
+        Parameters
+        ----------
+        episode : str
+        outcome : float, optional
+            In [0, 1]; None for the sum of its rewards.
+        observation : Observation, optional
+            What was seen last.
+        truncated : bool, default False
+            Whether it was broken off from outside, which is no failure.
+        """
+        run = self._running(episode)
+        task = self._task_of(run)
+        unit: Unit = "return" if outcome is None else "P(success)"
+        if task.unit is not None and task.unit != unit:
+            raise InvalidInputError(
+                f"task {run.task!r} is told as {task.unit}: end its episodes all with an outcome, "
+                "or all without"
+            )
+        task.unit = unit
+        del self._open[episode]
+        run.outcome, run.last, run.truncated = outcome, observation, truncated
+        policy, total = self.parts.decay, sum(step.reward for step in run.steps)
+        if policy is not None and (total if outcome is None else outcome) <= 0.5:
+            acted = task.pairs_of(run)
+            for known in self._tasks.values():
+                known.ready()
+                known.blame(run.task, policy, acted if known is task else ())
+        self._tasks[run.task] = task
+        self._apart.pop(run.task, None)
+        for source in self.source_trust.close(run):
+            self._reconsider(source)
+        task = self._tasks[run.task]
+        task.learn(run)
+        if run.view is not None:
+            # Whoever asked will ask again: the plan is made now, not while the next one waits.
+            task.ready()
+        run.forget_view()
+        self._past.append(run)
+        if task.wanted_history != task.history:
+            self._tasks[run.task] = self._relearned(task)
+
+    def _reconsider(self, source: str) -> None:
+        """Learn every task again that a source told of: it was left out, or is back."""
+        told = [run for run in self._past if run.source == source]
+        for run in told:
+            run.left_out = source in self.source_trust.out
+        for name in {run.task: None for run in told}:
+            self._tasks[name] = self._relearned(self._tasks[name])
+
+    def discard(self, episode: str) -> None:
+        """Break an episode off: it never happened."""
+        self._open.pop(episode, None)
+
+    def forget(self, episodes: Iterable[str]) -> None:
+        """Learn everything again without these episodes."""
+        gone = set(episodes)
+        past = [run for run in self._past if run.episode not in gone]
+        self._tasks, self._apart, self._past = {}, {}, []
+        self._actions, self.source_trust = Actions(self._embed), SourceTrust()
+        for run in past:
+            self.begin(
+                run.episode, goal=run.goal, task=run.task, trust=run.trust, source=run.source
+            )
+            for at in run.steps:
+                self.step(run.episode, at.observation, at.action, at.reward, actions=at.menu)
+            self.end(run.episode, run.outcome, observation=run.last, truncated=run.truncated)
+
+    def _running(self, episode: str) -> Run:
+        try:
+            return self._open[episode]
+        except KeyError:
+            raise InvalidInputError(f"episode {episode!r} is not open: begin it") from None

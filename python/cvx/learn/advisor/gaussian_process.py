@@ -1,0 +1,214 @@
+"""A Gaussian process over states and actions: what untried actions are expected to be worth."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from cvx.learn.advisor.transition_counts import Floats, Ints
+
+_START = {
+    "everywhere": 0.02, "action": 0.05, "words": 0.25, "near": 0.1, "own": 0.05,
+    "beta": 5.0, "likeness": 0.1,
+}  # fmt: skip
+
+_LEAST = {"own": math.log(0.02)}
+"""Logs below which no weight falls: where nearly all are worth nothing, a rare find is its own."""
+
+_MODESTY = 20.0
+"""How much the middle of what is possible weighs in the mean; a pair tried once weighs as much."""
+
+
+@dataclass
+class Sample:
+    """What a process learns from: pairs of a state and an action with what they were worth.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, words + dim)
+        Of the states: one column a word, then a vector.
+    actions : ndarray of shape (n,), int
+        Their numbers.
+    worth : ndarray of shape (n,)
+    noise : ndarray of shape (n,)
+        Variance of each worth, from how often it was counted.
+    """
+
+    features: Floats
+    actions: Ints
+    worth: Floats
+    noise: Floats
+
+
+class GaussianProcess:
+    """A Gaussian process over (state, action) whose weights follow the evidence.
+
+    The covariance of two pairs adds up what they share: being in this task at all, the action,
+    the words of their states (linear, each word with a relevance of its own that is learned) and
+    being near each other. Where no part explains anything, all that is left is what a pair has of
+    its own, and the prediction is broad.
+
+    Parameters
+    ----------
+    relevance : bool, default True
+        Whether each word's relevance is learned; else all weigh alike.
+
+    References
+    ----------
+    Rasmussen & Williams 2006, Gaussian Processes for Machine Learning, chapters 2, 5.1 and 5.4.2.
+    MacKay 1992, Bayesian interpolation (relevance of inputs).
+    """
+
+    def __init__(self, *, relevance: bool = True) -> None:
+        self._relevance = relevance
+        self.logs = {name: float(np.log(value)) for name, value in _START.items()}
+        self.lam = self._next = np.ones(1)
+        self._names: list[str] = []
+        self._sample: Sample | None = None
+        self._turn = 0
+        self.centre, self.scale = 0.0, 1.0
+        self._whitener: Floats = np.zeros((0, 0))
+        self._alpha: Floats = np.zeros(0)
+
+    @property
+    def fitted(self) -> bool:
+        """Whether it has learned from anything."""
+        return self._sample is not None
+
+    def nearest(self, features: Floats) -> float:
+        """Return how much a state has in common with the one most like it, from 0 to 1."""
+        if self._sample is None:
+            return 0.0
+        return float((self._sample.features @ features).max(initial=0.0))
+
+    def _relevances(self, x: Floats) -> Floats:
+        """Return the relevance of each column: those of words are learned."""
+        return np.concatenate([self.lam, np.ones(x.shape[1] - len(self.lam))])
+
+    def _overlap(
+        self, xa: Floats, aa: Ints, xb: Floats, ab: Ints, like: Floats
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return what pairs share: the action, likeness of actions, words, distance."""
+        same = (aa[:, None] == ab[None, :]).astype(np.float64)
+        scaled = xa * self._relevances(xa)
+        linear = scaled @ xb.T
+        norms_a, norms_b = (scaled * xa).sum(1), (xb * self._relevances(xb) * xb).sum(1)
+        away = np.maximum(norms_a[:, None] + norms_b[None, :] - 2.0 * linear, 0.0)
+        return same, like[np.ix_(aa, ab)], linear, away
+
+    @staticmethod
+    def _kernel(logs: dict[str, float], overlap: tuple[Floats, Floats, Floats, Floats]) -> Floats:
+        same, like, linear, away = overlap
+        w = {name: float(np.exp(value)) for name, value in logs.items()}
+        shared = w["near"] * np.exp((-0.5 * w["beta"]) * away)
+        shared += w["words"] * linear
+        shared += w["action"]
+        shared *= np.maximum(same, min(0.95, w["likeness"]) * like)
+        shared += w["everywhere"]
+        return np.asarray(shared)
+
+    def _solve(
+        self, logs: dict[str, float], overlap: tuple[Floats, Floats, Floats, Floats],
+        noise: Floats, y: Floats,
+    ) -> tuple[float, Floats, Floats]:  # fmt: skip
+        k = self._kernel(logs, overlap)
+        k[np.diag_indices_from(k)] += float(np.exp(logs["own"])) + noise + 1e-6
+        chol: Floats = np.asarray(np.linalg.cholesky(k), dtype=np.float64)
+        alpha: Floats = np.asarray(np.linalg.solve(k, y), dtype=np.float64)
+        evidence = -0.5 * float(y @ alpha) - float(np.log(np.diag(chol)).sum())
+        evidence -= 0.5 * sum(
+            ((value - np.log(_START[name])) / 1.5) ** 2 for name, value in logs.items()
+        )
+        return evidence, chol, alpha
+
+    def fit(
+        self,
+        sample: Sample,
+        names: list[str],
+        like: Floats,
+        ends: tuple[float, float],
+        tries: int = 2,
+    ) -> tuple[Floats, Floats]:
+        """Learn from pairs; return the mean and variance of each as the others see it.
+
+        Returns
+        -------
+        mean, variance : ndarray of shape (n,)
+            Leave-one-out, without the noise of counting.
+        """
+        if names != self._names:
+            known = dict(zip(self._names, self._next.tolist(), strict=False))
+            self.lam = np.array([known.get(name, 1.0) for name in names] or [1.0])
+            self._names = names
+        elif len(self._next) == len(self.lam):
+            self.lam = self._next
+        weight = 1.0 / (sample.noise / (ends[1] - ends[0]) ** 2 + 0.05)
+        # One pair's worth in the middle of what is possible: a single win says little of the rest.
+        least, most = ends
+        told, total = float((weight * sample.worth).sum()), float(weight.sum())
+        self.centre = (told + 0.5 * _MODESTY * (least + most)) / (total + _MODESTY)
+        spread = sample.worth - self.centre
+        self.scale = 0.5 * float(np.abs(spread).max(initial=0.0))
+        self.scale = max(self.scale, 0.25 * (most - least))
+        y = spread / self.scale
+        scaled = Sample(sample.features, sample.actions, y, sample.noise / self.scale**2)
+        x, a = sample.features, sample.actions
+        overlap = self._overlap(x, a, x, a, like)
+        found = self._solve(self.logs, overlap, scaled.noise, y)
+        names = list(_START)
+        # Where all are worth the same, evidence would only shrink what parts may explain.
+        varied = float(np.ptp(sample.worth)) > 1e-3 * (most - least)
+        for _ in range(tries if varied else 0):
+            name = names[self._turn % len(names)]
+            step = (0.7, -0.7)[(self._turn // len(names)) % 2]
+            self._turn += 1
+            other = dict(self.logs)
+            other[name] = max(other[name] + step, _LEAST.get(name, -math.inf))
+            tried = self._solve(other, overlap, scaled.noise, y)
+            if tried[0] > found[0]:
+                self.logs, found = other, tried
+        _, chol, self._alpha = found
+        self._sample = scaled
+        self._whitener = np.asarray(np.linalg.inv(chol), dtype=np.float64)
+        inverse = self._whitener.T @ self._whitener
+        if self._relevance and varied:
+            self._learn_relevance(x[:, : len(self.lam)], inverse, overlap)
+        diagonal = np.diag(inverse)
+        mean = y - self._alpha / diagonal
+        variance = np.maximum(1.0 / diagonal - scaled.noise, 1e-4)
+        return self.centre + self.scale * mean, variance * self.scale**2
+
+    def _learn_relevance(
+        self, x: Floats, inverse: Floats, overlap: tuple[Floats, Floats, Floats, Floats]
+    ) -> None:
+        """Move each word's relevance to where the evidence draws it; the next fit uses it."""
+        same = np.maximum(overlap[0], min(0.95, float(np.exp(self.logs["likeness"]))) * overlap[1])
+        w = float(np.exp(self.logs["words"]))
+        told = np.outer(self._alpha, self._alpha) * same
+        fitted = w * self.lam * ((told @ x) * x).sum(0)
+        expected = w * self.lam * (((inverse * same) @ x) * x).sum(0)
+        self._next = np.clip(self.lam * np.sqrt((fitted + 0.3) / (expected + 0.3)), 0.01, 30.0)
+
+    def predict(self, features: Floats, actions: Ints, like: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance of pairs that were not learned from.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n, d)
+        actions : ndarray of shape (n,), int
+        like : ndarray of shape (actions, actions)
+        """
+        w = {name: float(np.exp(value)) for name, value in self.logs.items()}
+        x = features
+        size = (x * self._relevances(x) * x).sum(1)
+        own = w["everywhere"] + w["action"] + w["words"] * size + w["near"] + w["own"]
+        if self._sample is None:
+            return np.full(len(x), self.centre), own * self.scale**2
+        s = self._sample
+        k = self._kernel(self.logs, self._overlap(x, actions, s.features, s.actions, like))
+        mean = k @ self._alpha
+        v = self._whitener @ k.T
+        variance = np.maximum(own - np.square(v).sum(0), 1e-4)
+        return self.centre + self.scale * mean, variance * self.scale**2

@@ -1,0 +1,747 @@
+"""What is known of one task: its states, what was counted, and a plan over both."""
+
+from __future__ import annotations
+
+import math
+import re
+import zlib
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from cvx.learn.advisor.continuous_states import Transition, VectorModel
+from cvx.learn.advisor.gaussian_process import GaussianProcess, Sample
+from cvx.learn.advisor.transition_counts import END, Column, Counts, Floats, Ints
+from cvx.learn.advisor.types import Basis, Key, Observation, Route, Run, Unit
+from cvx.learn.decay import DecayCase, DecayPolicy
+from cvx.learn.planner import Moves, by_state, carry_back
+from cvx.statistics import Beta, backed_off
+from cvx.types import Vector
+
+_WORD = re.compile(r"\w+")
+_MOST_SAMPLES = 160
+_MOST_WORDS = 256
+_SWEEPS = 60
+_MOST_TOLD = 2000
+"""Of how many pairs, the newest, expectations follow every fit; older ones keep what they were."""
+
+_TINY = 1e-30
+_WORK = 800_000
+"""How many outcomes one plan looks at, at the most: rows times sweeps."""
+
+_STRANGE = 0.8
+"""From which share of words that no other state has a text's vector tells what it is like."""
+
+_LOOK_BACK, _SURE = 2, 5.0
+"""How many actions with their results a history has, and the log evidence that decides for it."""
+
+_BACK_OFF, _MOST_ASKED, _MOST_JUDGED = 2.0, 8, 24
+"""How many states what is wider counts as, how many other tasks are asked, and on how many pairs
+of each it is judged whether they agree."""
+
+_SOME, _DECIDED = 30, 500
+"""After how many observations of numbers it is judged whether they repeat, and until when."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Which parts of the learner are at work; for taking them out in experiments.
+
+    Parameters
+    ----------
+    gamma : float, default 0.99
+        What a reward is worth one step later.
+    gate : float, default 100
+        Evidence at which older outcomes are dropped for a change; infinity for never.
+    process : bool, default True
+        Whether other states and actions are the prior of untried ones.
+    relevance : bool, default True
+        Whether words have relevances that are learned.
+    planning : bool, default True
+        Whether values are carried back through stored transitions.
+    boldness, jitter : float
+        How many standard deviations above its mean an untried action is taken for when
+        exploring, and how much that varies between episodes.
+    weakest, strongest : float
+        How many trials an expectation is worth beside those of a pair, at least and at most.
+    thompson : bool, default True
+        Whether exploring draws what the counted outcomes allow.
+    decay : DecayPolicy, optional
+        What a failed episode costs what was counted before it; the gate needs none.
+    others : bool, default True
+        Whether, before the first success, what was good in other tasks is tried first, if these
+        agree with each other.
+    """
+
+    gamma: float = 0.99
+    gate: float = 100.0
+    process: bool = True
+    relevance: bool = True
+    planning: bool = True
+    boldness: float = 1.0
+    jitter: float = 0.5
+    weakest: float = 0.02
+    strongest: float = 6.0
+    thompson: bool = True
+    decay: DecayPolicy | None = None
+    others: bool = True
+
+
+class Actions:
+    """Numbers of actions, and how alike they are."""
+
+    def __init__(self, embed: Callable[[Sequence[str]], Vector]) -> None:
+        self._embed = embed
+        self.of: dict[Hashable, int] = {}
+        self.names: list[Hashable] = []
+        self._vectors: list[Floats] = []
+        self._like = np.zeros((0, 0))
+
+    def number(self, action: Hashable) -> int:
+        """Return the number of an action, a new one if it is new."""
+        at = self.of.get(action)
+        if at is None:
+            at = self.of[action] = len(self.names)
+            self.names.append(action)
+            vector = np.asarray(self._embed([str(action)])[0], dtype=np.float64)
+            self._vectors.append(vector / max(1e-12, float(np.linalg.norm(vector))))
+        return at
+
+    @property
+    def like(self) -> Floats:
+        """How alike two actions are, of shape (actions, actions), in [0, 1]."""
+        if len(self._like) != len(self.names):
+            table = np.array(self._vectors)
+            self._like = np.clip(table @ table.T, 0.0, 1.0)
+        return self._like
+
+
+def _evenly(numbers: Ints, most: int) -> Ints:
+    """Return all numbers, or so many at even distances."""
+    if len(numbers) <= most:
+        return numbers
+    return numbers[np.linspace(0, len(numbers) - 1, most).astype(np.int64)]
+
+
+def _plain(text: str | None) -> str:
+    return " ".join((text or "").casefold().split())
+
+
+class Foresight:
+    """Judges whether what was done before tells more of what comes than the last text alone.
+
+    Both foretell every outcome from how often it came before, by a Dirichlet of .5 an outcome; the
+    log of what they gave to what came is their evidence.
+
+    Attributes
+    ----------
+    gain : float
+        The log evidence by which the history is ahead; below 0 it only spreads the counts.
+    """
+
+    def __init__(self) -> None:
+        self.gain = 0.0
+        self._counts: dict[Key, Counter[Key]] = {}
+        self._kinds: set[Key] = set()
+
+    def see(self, short: Key, long: Key, outcome: Key) -> None:
+        """Take in what followed, known by the last text alone and by the history as well."""
+        self._kinds.add(outcome)
+        for sign, known in ((-1.0, ("short", short)), (1.0, ("long", long))):
+            counts = self._counts.setdefault(known, Counter())
+            chance = (counts[outcome] + 0.5) / (counts.total() + 0.5 * (len(self._kinds) + 1))
+            self.gain += sign * math.log(chance)
+            counts[outcome] += 1
+
+
+class Task:
+    """What is known of one task: its states, counts, process and plan."""
+
+    def __init__(
+        self,
+        name: str,
+        actions: Actions,
+        parts: Parts,
+        seed: int,
+        *,
+        history: int = 0,
+        others: dict[str, Task] | None = None,
+        routes: Sequence[Route] = (),
+    ) -> None:
+        self.history, self.routes = history, routes
+        self._others = {} if others is None else others
+        self.name, self.actions, self.parts, self.seed = name, actions, parts, seed
+        self.unit: Unit | None = None
+        # Once a second goal came, the goal is part of what tells states apart.
+        self.goal: str | None = None
+        self.by_goal = False
+        self.states: dict[Key, int] = {}
+        self.names: list[Key] = []
+        self.words: Counter[str] = Counter()
+        self.shared: dict[str, int] = {}
+        self.tokens: list[list[str]] = []
+        self.meanings: list[Vector | None] = []
+        self.dim = 0
+        self.menus: dict[int, tuple[Hashable, ...]] = {}
+        self.counts = Counts(parts.gate)
+        self.vectors = VectorModel(parts.gamma)
+        self.repeats: Counter[bytes] = Counter()
+        self.continuous = False
+        self.process = GaussianProcess(relevance=parts.relevance)
+        self.mean, self.variance = Column(np.float64), Column(np.float64)
+        self._told = Column(np.float64), Column(np.float64)
+        self._order: tuple[Ints, Ints, Ints] = (np.zeros(0, np.int64),) * 3
+        self._stale = True
+        self.foresight: Foresight | None = None
+        self.episodes = 0
+        self.fitted_at = 0
+        self.latest: list[deque[str]] = []
+        self.least, self.most = math.inf, -math.inf
+        self.anchor = np.zeros(1)
+        self._was_flat = True
+        self.strength = np.zeros(0)
+        self.within = 0.05
+        self.values, self.bold, self.weights = np.zeros(1), np.zeros(1), np.zeros(0)
+        self.worth, self.bold_worth, self.hope = np.zeros(0), np.zeros(0), np.zeros(0)
+        self.best = 1.0
+        # Whether other tasks agree, and after which of their episodes that was judged.
+        self._agreed: tuple[tuple[tuple[str, int], ...], bool] = ((), False)
+        # Of each action: in how many states it was tried, and how good it was there.
+        self._goodness = np.zeros((0, 2))
+
+    def worth_of_new(self) -> tuple[float, float]:
+        """Return value and hope of a state that is not known."""
+        known = not self.flat and len(self.mean)
+        return (float(np.mean(self.mean.all)) if known else self.range()[0]), self.best
+
+    def expect(
+        self, key: Key, vector: Vector | None, actions: Sequence[Hashable], salt: int
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return prior mean, variance and hope of actions that were never done in a state."""
+        low, high = self.range()
+        size = len(actions)
+        if not self.episodes:
+            hope = np.full(size, self.best - 5e-4 * (self.best - low))
+            return np.full(size, low), np.full(size, (high - low) ** 2 / 12), hope
+        if self.parts.process and self.process.fitted:
+            at = np.array([self.actions.number(action) for action in actions])
+            x = np.repeat(self.features_of(key, vector), size, axis=0)
+            mean, variance = self.process.predict(x, at, self.actions.like)
+        else:
+            seen = self.counts.n.all > 0
+            mean = np.full(size, float(self.mean.all[seen].mean()) if seen.any() else low)
+            variance = np.full(size, float(self.variance.all.mean()))
+        if self.flat:
+            luck = 0.5 + 0.1 * self.random(salt).random(size)
+            return mean, variance, self.best - 1e-3 * (self.best - low) * luck
+        z = self.parts.boldness + self.parts.jitter * self.random(salt).standard_normal(size)
+        return mean, variance, np.clip(mean + z * np.sqrt(variance), low, self.best)
+
+    def _neighbours(self) -> list[Task]:
+        """Return the newest of the other tasks that know what is good."""
+        known = (
+            task
+            for task in reversed(self._others.values())
+            if task is not self and task.unit and not task.flat and not task.continuous
+        )
+        return list(islice(known, _MOST_ASKED))
+
+    def elsewhere(self, key: Key, action: Hashable, *, but: Task | None = None) -> Beta | None:
+        """Return how good an action was in this state in other tasks, None if it was done in none.
+
+        That backs off to the action in any state, and to all actions.
+        """
+        number = self.actions.of.get(action)
+        if number is None:
+            return None
+        cells = sum(
+            (other.good(key, number) for other in self._neighbours() if other is not but),
+            np.zeros((3, 2)),
+        )
+        if not cells[1, 0]:
+            return None
+        return backed_off([(float(n), float(won)) for n, won in cells], _BACK_OFF)
+
+    def good(self, key: Key, action: int) -> Floats:
+        """Return how much was tried and how good it was: here, of an action, of it in a state."""
+        self.ready()
+        cells = np.zeros((3, 2))
+        cells[0] = self._goodness.sum(0)
+        if action < len(self._goodness):
+            cells[1] = self._goodness[action]
+        state = self.states.get(key)
+        pair = None if state is None else self.counts.pair_of.get((state, action))
+        if pair is not None and pair < len(self.worth) and self.counts.n.all[pair] > 0:
+            cells[2] = 1.0, self._share(self.worth[pair])
+        return cells
+
+    def _share(self, worth: Any) -> Any:
+        """Return worths as shares of the range of what can be had."""
+        low, high = self.range()
+        return np.clip((worth - low) / (high - low), 0.0, 1.0)
+
+    def others_agree(self) -> bool:
+        """Return whether what was good in other tasks foretold it in the next one of them."""
+        neighbours = self._neighbours()
+        now = tuple((task.name, task.episodes) for task in neighbours)
+        if now == self._agreed[0]:
+            return self._agreed[1]
+        missed = missed_by_mean = 0.0
+        for task in neighbours:
+            task.ready()
+            tried = _evenly(np.flatnonzero(task.counts.n.all[: len(task.worth)] > 0), _MOST_JUDGED)
+            share = task._share(task.worth[tried])
+            for pair, own in zip(tried.tolist(), share.tolist(), strict=True):
+                key = task.names[int(task.counts.state.all[pair])]
+                action = task.actions.names[int(task.counts.action.all[pair])]
+                told = self.elsewhere(key, action, but=task)
+                if told is not None:
+                    missed += (own - told.mean) ** 2
+                    missed_by_mean += (own - float(share.mean())) ** 2
+        self._agreed = now, missed < missed_by_mean
+        return self._agreed[1]
+
+    def basis_of(self, key: Key, vector: Vector | None) -> Basis:
+        """Return what the expectation of an action rests on that was never done in a state."""
+        if not self.episodes:
+            return "everywhere"
+        if key in self.states:
+            return "near"
+        if not (self.parts.process and self.process.fitted):
+            return "task"
+        likeness = self.process.nearest(self.features_of(key, vector)[0])
+        return "near" if likeness >= 0.7 else "region" if likeness >= 0.3 else "task"
+
+    # --- states
+
+    def key(self, run: Run, observation: Observation, upto: int) -> Key:
+        """Return what tells the state of an observation after so many steps from others."""
+        if observation.text is not None:
+            return self._told_by(run, observation.text, upto, self.history)
+        if observation.vector is None:
+            return None
+        return np.round(np.asarray(observation.vector, dtype=np.float64), 4).tobytes()
+
+    def is_news(self, goal: str) -> bool:
+        """Whether this is a goal beside another, and states are not told apart by goals yet."""
+        return not self.by_goal and self.goal not in (None, _plain(goal))
+
+    def _told_by(self, run: Run, text: str, upto: int, history: int) -> Key:
+        """Return a text, or with a history the first text, what was done last, and what came."""
+        here = _plain(text)
+        if self.by_goal:
+            here = f"{_plain(run.goal)}: {here}"
+        if not history:
+            return here
+
+        def seen(at: int) -> str:
+            return here if at == upto else _plain(run.steps[at].observation.text)
+
+        past = [
+            (str(run.steps[at].action), seen(at + 1)) for at in range(max(0, upto - history), upto)
+        ]
+        return (seen(0), tuple(past), here)
+
+    def _tokens(self, key: Key) -> list[str]:
+        if isinstance(key, str):
+            return list(dict.fromkeys(_WORD.findall(key)))
+        if isinstance(key, tuple):
+            first, past, here = key
+            found = [f"first:{w}" for w in _WORD.findall(str(first).casefold())]
+            for back, (action, result) in enumerate(reversed(past)):
+                found += [f"{back}:{w}" for w in _WORD.findall(f"{action} {result}".casefold())]
+            return list(dict.fromkeys(found + _WORD.findall(here)))
+        return []
+
+    def state(self, key: Key, vector: Vector | None) -> int:
+        """Return the number of a state, a new one if it is new."""
+        at = self.states.get(key)
+        if at is None:
+            at = self.states[key] = len(self.names)
+            self.names.append(key)
+            tokens = self._tokens(key)
+            self.tokens.append(tokens)
+            self.meanings.append(vector if tokens else None)
+            for word in tokens:
+                self.words[word] += 1
+        return at
+
+    def features(self, states: Sequence[int]) -> Floats:
+        """Return what the process sees of states, of shape (n, words + dim), of norm 1 or less.
+
+        That is the words that they share with others; and, where most words of a text are its
+        own, where its vector points, as far as no word tells it.
+        """
+        out = np.zeros((len(states), self._wide + self.dim))
+        for row, state in zip(out, states, strict=True):
+            self._fill_row(row, self.tokens[state], self.meanings[state])
+        return out
+
+    def features_of(self, key: Key, vector: Vector | None) -> Floats:
+        """Return the same of a state that may be new, of shape (1, words + dim)."""
+        out = np.zeros((1, self._wide + self.dim))
+        self._fill_row(out[0], self._tokens(key), vector)
+        return out
+
+    @property
+    def _wide(self) -> int:
+        return max(1, len(self.shared))
+
+    def _fill_row(self, row: Floats, tokens: Sequence[str], vector: Vector | None) -> None:
+        known = [at for word in tokens if (at := self.shared.get(word)) is not None]
+        if known:
+            row[known] = 1.0 / math.sqrt(len(tokens))
+        rest = 1.0 - len(known) / max(1, len(tokens))
+        if vector is not None and rest > _STRANGE and len(vector) == self.dim:
+            length = float(np.linalg.norm(vector)) or 1.0
+            row[self._wide :] = vector * (math.sqrt(rest) / length)
+
+    def known_actions(self, run: Run, observation: Observation) -> list[Hashable]:
+        """Return the actions done here, else those of the whole task."""
+        state = self.states.get(self.key(run, observation, len(run.steps)))
+        names = self.actions.names
+        if state is not None:
+            here = self.counts.pairs_at.get(state)
+            if here:
+                return [names[int(self.counts.action.all[pair])] for pair in here]
+        return [names[at] for at in dict.fromkeys(self.counts.action.all.tolist())]
+
+    # --- learning
+
+    def blame(self, task: str, policy: DecayPolicy, acted: Collection[int]) -> None:
+        """Let a failed episode of a task cost what was counted here.
+
+        Parameters
+        ----------
+        task : str
+            In which it failed.
+        policy : DecayPolicy
+        acted : collection of int
+            Pairs that were done in it, if it was this task.
+        """
+        counts = self.counts
+        for pair in np.flatnonzero(counts.n.all > 0).tolist():
+            quality = float(np.clip(self.values[counts.state.all[pair]], 0.0, 1.0))
+            case = DecayCase(self.name, task, followed=pair in acted, region_quality=quality)
+            counts.fade(pair, policy.factor(case))
+
+    def _learn_vectors(self, run: Run) -> None:
+        """Note the moves of an episode seen in numbers, and whether its observations repeat."""
+        told = [step.observation for step in run.steps]
+        told += [] if run.last is None else [run.last]
+        seen = [one.vector if one.text is None else None for one in told]
+        seen += [None] * (len(run.steps) + 1 - len(seen))
+        moves = []
+        for i, step in enumerate(run.steps):
+            final, here, there = i + 1 == len(run.steps), seen[i], seen[i + 1]
+            ended = final and not run.truncated
+            if here is None or (there is None and not ended):
+                continue
+            reward = step.reward
+            if run.outcome is not None:
+                reward = run.outcome if ended else 0.0
+            there = here if there is None else there
+            number = self.actions.number(step.action)
+            moves.append(Transition(here, number, reward, there, ended, run.episode))
+            self.repeats.update([here.tobytes()])
+        if run.weight > 0:
+            self.vectors.add(moves)
+        steps = self.repeats.total()
+        if steps <= _DECIDED:
+            self.continuous = steps >= _SOME and len(self.repeats) > 0.7 * steps
+
+    def _foresee(self, run: Run, foresight: Foresight) -> None:
+        """Let both kinds of state foretell what this episode saw."""
+        for i, step in enumerate(run.steps):
+            final = i + 1 == len(run.steps)
+            after = run.last if final else run.steps[i + 1].observation
+            ended = final and not run.truncated
+            reward = run.outcome if ended and run.outcome is not None else step.reward
+            outcome = (ended, None if after is None else _plain(after.text), f"{reward:.1g}")
+            text = step.observation.text or ""
+            short, long = (self._told_by(run, text, i, history) for history in (0, _LOOK_BACK))
+            foresight.see((short, step.action), (long, step.action), outcome)
+
+    @property
+    def wanted_history(self) -> int:
+        """How much history the evidence asks for."""
+        if self.foresight is None:
+            return self.history
+        if self.foresight.gain > _SURE:
+            return _LOOK_BACK
+        return 0 if self.foresight.gain < -_SURE else self.history
+
+    def pairs_of(self, run: Run) -> set[int]:
+        """Return the pairs of a state and an action that an episode did."""
+        found = set()
+        for number, step in enumerate(run.steps):
+            state = self.states.get(self.key(run, step.observation, number))
+            action = self.actions.of.get(step.action)
+            if state is not None and action is not None:
+                found.add(self.counts.pair_of.get((state, action), -1))
+        return found
+
+    def learn(self, run: Run) -> None:
+        """Count an episode that ended and plan anew."""
+        self.goal = _plain(run.goal)
+        if self.repeats.total() <= _DECIDED or self.continuous:
+            self._learn_vectors(run)
+        if self.continuous:
+            self.episodes += 1
+            return
+        counts = self.counts
+        keys = [self.key(run, s.observation, i) for i, s in enumerate(run.steps)]
+        states = [
+            self.state(key, step.observation.vector)
+            for key, step in zip(keys, run.steps, strict=True)
+        ]
+        touched: dict[int, None] = {}
+        last = END
+        if run.truncated and run.last is not None:
+            last = self.state(self.key(run, run.last, len(run.steps)), run.last.vector)
+        elif run.truncated and states:
+            # It would have gone on: from about here, as nothing else is known.
+            last = states[-1]
+        if self.foresight is not None and run.steps and run.steps[0].observation.text is not None:
+            self._foresee(run, self.foresight)
+        for i, (step, state) in enumerate(zip(run.steps, states, strict=True)):
+            if step.menu is not None and self.menus.get(state) != step.menu:
+                self.menus[state] = step.menu
+                for action in step.menu:
+                    self._pair(state, action)
+            pair = self._pair(state, step.action)
+            final = i + 1 == len(states)
+            reward = step.reward
+            if run.outcome is not None:
+                reward = run.outcome if final and not run.truncated else 0.0
+            to = last if final else states[i + 1]
+            if run.weight <= 0:
+                continue
+            counts.add(pair, to, reward, run.weight)
+            touched[pair] = None
+            if run.episode not in self.latest[pair]:
+                self.latest[pair].append(run.episode)
+            self.least, self.most = min(self.least, reward), max(self.most, reward)
+        for pair in touched:
+            counts.forget_what_changed(pair)
+        self.episodes += 1
+        self._refit_if_due()
+        self._stale = True
+
+    def _pair(self, state: int, action: Hashable) -> int:
+        before = len(self.counts.rows)
+        pair = self.counts.pair_at(state, self.actions.number(action))
+        if len(self.counts.rows) > before:
+            for column in (self.mean, self.variance, *self._told):
+                column.append(math.nan)
+            self.latest.append(deque(maxlen=3))
+        return pair
+
+    @property
+    def flat(self) -> bool:
+        """Whether all rewards were alike so far: nothing is known of what is good."""
+        return not self.most > self.least
+
+    def range(self) -> tuple[float, float]:
+        """Least and most that a state can be worth, as far as is known."""
+        if self.least > self.most:
+            return 0.0, 1.0
+        if self.flat:
+            return min(0.0, self.least), max(self.least, 0.0) + (1.0 if self.least >= 0 else 0.0)
+        return self.least, self.most
+
+    def _refit_if_due(self) -> None:
+        pairs = len(self.counts.rows)
+        small = self.episodes <= 40 and pairs <= _MOST_SAMPLES
+        more = 1.05 if pairs <= _MOST_TOLD else 1.15
+        if not (small or self.episodes >= self.fitted_at * more + 1):
+            return
+        self.fitted_at = self.episodes
+        counts = self.counts
+        n = counts.n.all
+        if self.flat:
+            # Nothing is known to be worth anything: what is expected of it is no value to keep.
+            values = np.zeros(len(self.names) + 1)
+        else:
+            # So was what was expected before rewards differed.
+            prior = self._priors() * (not self._was_flat)
+            values, _ = self._sweep(self.anchor, counts.count.all, prior, self._strengths())
+        self.anchor, self._was_flat = values, self.flat
+        tried = np.flatnonzero(n > 0)
+        if not len(tried):
+            return
+        target, _ = self._targets(values, -math.inf)
+        # What is far worse than anything that pays is simply bad: it must not set the scale.
+        middle, top = float(np.median(target[tried])), float(target[tried].max())
+        least = middle - 2.0 * (top - middle) if top > middle else -math.inf
+        target, squares = self._targets(values, least)
+        more = float((n[tried] - 1).clip(0).sum())
+        low, high = self.range()
+        scale = max(_TINY, min(high - low, float(np.ptp(target[tried])) or high - low)) ** 2
+        self.within = (squares + 0.05 * scale) / (more + 2.0)
+        if self.parts.process:
+            some = _evenly(tried, _MOST_SAMPLES)
+            common = [word for word, n in self.words.most_common(_MOST_WORDS) if n > 1]
+            self.shared = {word: at for at, word in enumerate(common)}
+            self.dim = next((len(one) for one in self.meanings if one is not None), 0)
+            sample = Sample(
+                self.features(counts.state.all[some].tolist()),
+                counts.action.all[some],
+                target[some],
+                np.maximum(self.within / n[some], 1e-4 * scale),
+            )
+            like = self.actions.like
+            mean, variance = self.process.fit(sample, common, like, self._ends(target[tried]))
+            told_mean, told_variance = self._told
+            told_mean.all[-_MOST_TOLD:] = math.nan
+            told_mean.all[some], told_variance.all[some] = mean, variance
+            self.mean.all[:] = math.nan
+            self._fill()
+            self.mean.all[:], self.variance.all[:] = told_mean.all, told_variance.all
+        else:
+            self.mean.all[:] = float(np.mean(target[tried]))
+            self.variance.all[:] = max(float(np.var(target[tried])), 0.05 * scale)
+
+    def _ends(self, target: Floats) -> tuple[float, float]:
+        """Return least and most that an action can be worth: what was seen, and 0."""
+        least, most = float(target.min()), float(target.max())
+        if self.unit == "P(success)":
+            return 0.0, 1.0
+        low, high = min(0.0, least), max(0.0, most)
+        return low, high if high > low else low + 1.0
+
+    def _targets(self, values: Floats, least: float) -> tuple[Floats, float]:
+        c = self.counts
+        worth = np.maximum(c.reward.all + self.parts.gamma * values[c.next.all], least)
+        n = np.maximum(c.n.all, 1e-12)
+        mean = np.bincount(c.pair.all, c.count.all * worth, len(n)) / n
+        squares = float((c.count.all * np.square(worth - mean[c.pair.all])).sum())
+        return mean, squares
+
+    def _priors(self) -> Floats:
+        self._fill()
+        mean: Floats = self.mean.all
+        return np.maximum(mean, self.range()[0]) if self.flat else mean
+
+    def _fill(self) -> None:
+        new = np.flatnonzero(np.isnan(self.mean.all))
+        if not len(new):
+            return
+        told_mean, told_variance = self._told
+        low, high = self.range()
+        if not (self.parts.process and self.process.fitted):
+            self.mean.all[new], self.variance.all[new] = low, (high - low) ** 2 / 12
+            return
+        missing = new[np.isnan(told_mean.all[new])]
+        if len(missing):
+            # Many pairs look the same to the process: each kind is asked for once.
+            own, action = self.counts.state.all[missing], self.counts.action.all[missing]
+            states, at = np.unique(own, return_inverse=True)
+            looks: dict[Hashable, int] = {}
+            seen = np.array([looks.setdefault(self._look(s), len(looks)) for s in states.tolist()])
+            _, first, which = np.unique(
+                seen[at] * (len(self.actions.names) + 1) + action,
+                return_index=True, return_inverse=True,
+            )  # fmt: skip
+            parts = [
+                self.process.predict(
+                    self.features(own[some].tolist()), action[some], self.actions.like
+                )
+                for some in np.array_split(first, 1 + len(first) // _MOST_TOLD)
+            ]
+            mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
+            told_mean.all[missing], told_variance.all[missing] = mean[which], variance[which]
+        self.mean.all[new], self.variance.all[new] = told_mean.all[new], told_variance.all[new]
+
+    def _look(self, state: int) -> Hashable:
+        """Return what the process sees of a state."""
+        tokens = self.tokens[state]
+        known = tuple(word for word in tokens if word in self.shared)
+        own = self.meanings[state] is not None and len(known) < (1.0 - _STRANGE) * len(tokens)
+        return (state,) if own else known
+
+    def _strengths(self) -> Floats:
+        n = self.counts.n.all
+        weak = self.counts.surprise / np.sqrt(np.maximum(n, 1.0))
+        by_noise = np.clip(
+            self.within / np.maximum(self.variance.all, _TINY),
+            self.parts.weakest, self.parts.strongest,
+        )  # fmt: skip
+        return np.where(n > 0, np.maximum(by_noise, np.minimum(weak, 1.0)), 1.0)
+
+    def _sweep(
+        self, start: Floats, weights: Floats, prior: Floats, strength: Floats,
+        leaf: float | None = None, sweeps: int = _SWEEPS,
+    ) -> tuple[Floats, Floats]:  # fmt: skip
+        """Carry values back; return those of states, with a last 0 for the end, and of pairs."""
+        c, states = self.counts, len(self.names)
+        values = np.zeros(states + 1)
+        values[: min(states, len(start) - 1)] = start[:-1][:states]
+        pairs = len(c.rows)
+        if not pairs:
+            return values, np.zeros(0)
+        if len(self._order[0]) != pairs:
+            self._order = by_state(c.state.all)
+        sweeps = max(12, min(sweeps, _WORK // max(1, len(c.pair))))
+        total = np.bincount(c.pair.all, weights, pairs) + strength
+        base = (np.bincount(c.pair.all, weights * c.reward.all, pairs) + strength * prior) / total
+        share = weights / total[c.pair.all] * self.parts.gamma
+        if leaf is not None:
+            bare = np.ones(states, dtype=bool)
+            bare[self._order[2]] = False
+            values[:-1][bare] = leaf
+        low, high = self.range()
+        worth = carry_back(
+            Moves(base, c.pair.all, c.next.all, share, *self._order),
+            values,
+            sweeps=sweeps if self.parts.planning else 1,
+            enough=1e-4 * (high - low),
+        )
+        return values, worth
+
+    def random(self, *about: int) -> np.random.Generator:
+        """Return a source of chance that follows from the episodes so far."""
+        name = zlib.crc32(self.name.encode("utf-8", "surrogatepass"))
+        return np.random.default_rng([self.seed & 0xFFFFFFFF, name, self.episodes, *about])
+
+    def ready(self) -> None:
+        """Plan, unless that was done since the last episode ended."""
+        if self._stale:
+            self._stale = False
+            self._plan()
+
+    def _plan(self) -> None:
+        """Plan on the mean of what is believed, and on one draw from it, for this episode on."""
+        c = self.counts
+        prior, strength = self._priors(), self._strengths()
+        self.strength = strength
+        low, high = self.range()
+        self.values, self.worth = self._sweep(self.anchor, c.count.all, prior, strength, leaf=None)
+        rng = self.random()
+        self.best = best = max(high, float(self.values[:-1].max(initial=low)))
+        z = self.parts.boldness + self.parts.jitter * rng.standard_normal(len(prior))
+        sd = np.sqrt(self.variance.all)
+        if self.flat:
+            luck = rng.random(len(prior))
+            hope = best - 1e-3 * (best - low) * (0.5 + 0.1 * luck)
+        else:
+            hope = np.clip(prior + z * sd, low, best)
+        self.hope = hope
+        weights = c.count.all
+        if self.parts.thompson and len(weights):
+            # A pair that always led to the same leaves nothing to draw.
+            several = np.bincount(c.pair.all, weights > 0, len(prior))[c.pair.all] > 1
+            weights = weights.copy()
+            weights[several] = rng.gamma(np.maximum(weights[several], 1e-9))
+            sums = np.bincount(c.pair.all, weights, len(prior))
+            weights *= (c.n.all / np.maximum(sums, 1e-12))[c.pair.all]
+        self.weights = weights
+        self.bold, self.bold_worth = self._sweep(self.anchor, weights, hope, strength, leaf=best)
+        tried = np.flatnonzero(c.n.all > 0)
+        acted, size = c.action.all[tried], len(self.actions.names)
+        good = np.bincount(acted, self._share(self.worth[tried]), size)
+        self._goodness = np.stack([np.bincount(acted, minlength=size), good], axis=1)

@@ -1,0 +1,527 @@
+"""Region model, usage counts, decay and weights, kept in step with the record's episodes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Hashable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from cvx.errors import StoreError
+from cvx.learn.attribution import Outcome, without_gone
+from cvx.learn.decay import DecayLedger, DecayPolicy
+from cvx.learn.episode_lookup import EpisodeLookup
+from cvx.learn.episode_recorder import EpisodeRecorder, OpenEpisode
+from cvx.learn.episode_update import EpisodeUpdate
+from cvx.learn.namespace_weights import LearnedScorer
+from cvx.learn.region_mdp import RegionMDP
+from cvx.learn.region_mdp.trajectories import timelines
+from cvx.scoring import UsageTracker
+from cvx.store import Record
+from cvx.store.namespaces import least_visible, readers, reads
+from cvx.store.replica import Replica
+from cvx.store.rows import AMONG, DISCARDED, listed
+from cvx.types import Episode, Hit
+
+if TYPE_CHECKING:
+    from cvx.index import RawIndex
+
+
+class TakenBackError(StoreError):
+    """What was learned within a block of transactions was taken back: learn anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How outcomes are read, and what they teach; ``ActiveMemory`` says what each means."""
+
+    learn_from_failures: bool
+    edges: frozenset[str]
+    action_type: Callable[[str], str]
+    usage_key: Callable[[Hit, str | None], Hashable]
+    success_above: float
+    log_decisions: bool
+
+
+class LearnedModels:
+    """The closed episodes of a record and the models learned from them, for each asker.
+
+    An outcome is written down first; what is in RAM, the index among it, follows. Where that
+    fails, or another process wrote, it follows at the next call.
+
+    Parameters
+    ----------
+    index : RawIndex
+        Where the steps of episodes become nodes. Where no store keeps it, it may hold others too.
+    record : Record
+        Where everything is written down.
+    rules : Rules
+        What is learned, and how.
+    mdp, usage, decay
+        As for ``ActiveMemory``.
+    learned : LearnedScorer
+        Of the loop's own namespace.
+    also : tuple of str
+        Further namespaces, of which what they share is seen too.
+    clock : callable, optional
+        Returns the time of a step.
+
+    Attributes
+    ----------
+    history : EpisodeLookup
+        The episodes by the nodes of their steps.
+    recorder : EpisodeRecorder
+        Has the closed episodes in its ``log``, oldest first, and gives out numbers.
+    ledger : DecayLedger
+        Rewards before any decay.
+    distrusted : frozenset of str
+        Sources in quarantine.
+    unlearned : int
+        How often something was put away, brought back or erased.
+    mutex : RLock
+        Held while an outcome is worked out and taken in.
+    asked, outdated, erased : int
+        The last decision made; the last one before something was put away, or erased.
+    """
+
+    def __init__(
+        self,
+        index: RawIndex,
+        record: Record,
+        rules: Rules,
+        *,
+        mdp: RegionMDP | None,
+        usage: UsageTracker | None,
+        decay: DecayPolicy | None,
+        learned: LearnedScorer,
+        also: tuple[str, ...],
+        clock: Callable[[], int] | None,
+    ) -> None:
+        self.index = index
+        self.record = record
+        self.rules = rules
+        self.mdp = mdp
+        self.usage = usage
+        self.decay = decay
+        self.also = also
+        self.history = EpisodeLookup(index)
+        self.ledger = DecayLedger()
+        self.distrusted: frozenset[str] = frozenset()
+        self.unlearned = 0
+        self.asked = self.outdated = self.erased = -1
+        self._own = learned.namespace
+        self._scorers = {learned.namespace: learned}
+        # With one of its own, whoever writes and whoever reads would take the two in either order.
+        self.mutex = record.database.follower_lock
+        # Blocks of transactions in which something was taken in; and how many were taken back.
+        self._blocks: set[int] = set()
+        self._blocks_taken_back = len(record.taken_back)
+        self._known: set[int | None] = set()
+        # Put away, and in no index.
+        self._away_events = frozenset[int]()
+        # Written, and yet to be taken in.
+        self._unread: deque[Episode] = deque()
+        self._rewards: dict[int, float] = {}
+        self._open(clock)
+
+    def _open(self, clock: Callable[[], int] | None) -> None:
+        """Take in what the record has, and the index besides."""
+        self._note_block()
+        replica = self.record.follower_of(self.index)
+        if replica is None:
+            replica = Replica(self.record, None, (self.index, 0))
+        self._seen = self._noticed = self.record.tail().seq
+        self._put_away(self.record.put_away(), ())
+        self.distrusted = self.record.quarantined_sources()
+        episodes = self._recorded()
+        first_episode, first_entity = self.record.next_ids()
+        self.recorder = EpisodeRecorder(
+            first_episode=first_episode, first_entity=first_entity, now=clock
+        )
+        learned = [episode for episode in episodes if self._remember(episode)]
+        if replica.fresh is None:
+            learned = [*self._came_with_the_index(), *learned]
+        if self.mdp is not None and not len(self.mdp) and learned:
+            self.mdp.learn_from_episodes(self.index, learned)
+            self.mdp.leave_out(self.history.away)
+        if episodes:
+            self._restore_counts()
+
+    def _came_with_the_index(self) -> list[Episode]:
+        """Return the timelines of nodes that the record does not have, where something was done.
+
+        New episodes go on after them.
+        """
+        if not len(self.index):
+            return []
+        rows = self.record.query("SELECT node FROM events UNION ALL SELECT node FROM aliases")
+        nodes = self.index.region_assignments(0)[0].tolist()
+        known = {node for (node,) in rows}
+        found = timelines(self.index, (node for node in nodes if node not in known))
+        for episode in found:
+            self.recorder.start_at(0, episode.entity_id + 1)
+            self.recorder.clock = max(self.recorder.clock, episode.steps[-1].timestamp + 1)
+        return [episode for episode in found if episode.actions]
+
+    def _recorded(self, numbers: Iterable[int] | None = None) -> list[Episode]:
+        """Return closed episodes of the record, with rewards as they were before any decay."""
+        before: dict[int | None, float] = {}
+        for _, node, reward, _ in self.record.decays():
+            before.setdefault(node, reward)
+        return [
+            replace(
+                episode,
+                steps=tuple(
+                    replace(step, reward=before[step.node]) if step.node in before else step
+                    for step in episode.steps
+                ),
+            )
+            for episode in self.record.episodes(numbers)
+        ]
+
+    def _remember(self, episode: Episode) -> bool:
+        """Take in a closed episode of the record; tell whether all of it is in the index."""
+        nodes = [step.node for step in episode.steps]
+        unknown = [node for node in nodes if node is not None and node not in self.index]
+        if unknown:
+            raise StoreError(
+                f"the record has node {unknown[0]}, the index has not: load the index that "
+                "was saved with it"
+            )
+        self.history.add(episode)
+        self.recorder.log.append(episode)
+        if episode.steps:
+            last = episode.steps[-1].timestamp
+            self.recorder.clock = max(self.recorder.clock, last + 1)
+        self._known.add(episode.episode_id)
+        return bool(nodes) and _in_index(episode)
+
+    def _restore_counts(self) -> None:
+        if self.usage is not None:
+            self.usage.load(self.record)
+        self.ledger.load(self.record.decays())
+        for namespace, learned in self._scorers.items():
+            self._scorers[namespace] = self._restored(learned)
+
+    def _restored(self, learned: LearnedScorer) -> LearnedScorer:
+        sources = (
+            step.source
+            for episode in self.recorder.log
+            if episode.namespace == learned.namespace
+            for step in episode.steps[:1]
+        )
+        return learned.restored(self, anew=not self.distrusted.isdisjoint(sources))
+
+    def scorer_of(self, namespace: str | None = None) -> LearnedScorer:
+        """Return the scorer and the weights of a namespace, by default of the loop's own."""
+        name = self._own if namespace is None else namespace
+        found = self._scorers.get(name)
+        if found is None:
+            found = self._scorers[name] = self._restored(self._scorers[self._own].of(name))
+        return found
+
+    def usage_of(self, namespace: str) -> UsageTracker | None:
+        """Return what a namespace may know of the counts of use."""
+        if self.usage is None:
+            return None
+        return self.usage.within(reads(namespace, self.also), self.distrusted)
+
+    def mdp_of(self, namespace: str) -> RegionMDP | None:
+        """Return what the region model knows of the episodes that a namespace may read."""
+        return None if self.mdp is None else self.mdp.within(reads(namespace, self.also))
+
+    def readable(
+        self, namespace: str, *, also: tuple[str, ...] | None = None, since: int = 0
+    ) -> list[Episode]:
+        """Return the closed episodes that a namespace may read, without what was put away.
+
+        Parameters
+        ----------
+        namespace : str
+            Who reads.
+        also : tuple of str, optional
+            Of whom it sees what they share, too; default those of the loop.
+        since : int, default 0
+            Leave out so many, the oldest.
+        """
+        asker, away = reads(namespace, self.also if also is None else also), self.history.away
+        told = []
+        for episode in self.recorder.log[since:]:
+            seen = readers(
+                episode.namespace, least_visible(step.visibility for step in episode.steps)
+            )
+            left = tuple(
+                step
+                for step in episode.steps
+                if step.node not in away and step.event_id not in self._away_events
+            )
+            if seen in asker and (left or not episode.steps):
+                told.append(episode if left == episode.steps else replace(episode, steps=left))
+        return told
+
+    def learn(self, run: OpenEpisode, outcome: Outcome) -> Episode:
+        """Write an outcome down, all of it or nothing; then take it in.
+
+        An error after it was written leaves the episode closed, and the rest for the next call.
+
+        Returns
+        -------
+        Episode
+            With the nodes of its steps, if they are to go into the index.
+        """
+        update = None
+        try:
+            with ExitStack() as held:
+                with self.record.transaction() as write:
+                    # Until this outcome is taken in: the next one is worked out from it.
+                    held.enter_context(self.mutex)
+                    # What others closed since this episode began is learned first.
+                    self.catch_up()
+                    outcome = self._renumbered(self._still_there(outcome))
+                    began = write.tail
+                    update = EpisodeUpdate(self, outcome, write)
+                    update.write(write)
+                    self._known.add(update.number)
+                self._take(run, update)
+        except BaseException:
+            if update is not None and not run.closed:
+                # An error after the commit is as good as none for what was written.
+                written = write.tail != began and self.record.reaches(write.tail)
+                with self.mutex:
+                    if written:
+                        self._take(run, update)
+                    else:
+                        self._known.discard(update.number)
+            raise
+        self._follow()
+        return update.episode
+
+    def reset_decay(self, nodes: Iterable[int] | None = None) -> dict[int, float]:
+        """Restore the rewards that decay lowered, of these nodes or of all."""
+        with ExitStack() as held:
+            with self.record.transaction() as write:
+                held.enter_context(self.mutex)
+                restored = self.ledger.undecayed(nodes)
+                write.set_rewards(restored.items())
+                write.clear_decays(restored)
+            self.ledger.forget(restored)
+            self._rewards.update(restored)
+        self._follow()
+        return restored
+
+    def _take(self, run: OpenEpisode, update: EpisodeUpdate) -> None:
+        episode = update.episode
+        self.recorder.seal(run, episode)
+        self.history.add(episode)
+        self.ledger.note(update.number, update.cases, update.decays)
+        self._rewards.update({node: after for _, node, _, after in update.decays})
+        if self.usage is not None:
+            self.usage.put(update.counts, update.whose)
+        self._scorers[episode.namespace] = update.scorer
+        if update.teaches and episode.steps and _in_index(episode):
+            self._unread.append(episode)
+
+    def _follow(self) -> None:
+        """Let the index, then the region model take in what was written."""
+        with self.record.reading():
+            self.record.refresh()
+            # What only the index knows has no row whose reward could be followed.
+            for node in list(self._rewards):
+                if node in self.index:
+                    self.index.set_reward(node, self._rewards[node])
+                del self._rewards[node]
+            while self._unread:
+                if self.mdp is not None:
+                    self.mdp.update(self._unread[0])
+                self._unread.popleft()
+
+    def _still_there(self, outcome: Outcome) -> Outcome:
+        """Return an outcome whose decisions say and quote nothing of what was erased since."""
+        taken = [
+            replace(one, decision=replace(one.decision, rendered=""))
+            if one.decision.decision_id <= self.erased
+            else one
+            for one in outcome.taken
+        ]
+        return without_gone(replace(outcome, taken=taken), lambda node: node not in self.index)
+
+    def _renumbered(self, outcome: Outcome) -> Outcome:
+        """Return an outcome with numbers that no other process has used meanwhile."""
+        episode, number = outcome.episode, outcome.episode.episode_id
+        used = self.record.query("SELECT 1 FROM episodes WHERE episode_id = ?", (number,))
+        if number is None or outcome.stored or not (number in self._known or used):
+            return outcome
+        new_number, new_entity = self.record.next_ids()
+        entity = new_entity if outcome.own_entity else episode.entity_id
+        name = None if outcome.own_entity else episode.entity
+        steps = (
+            replace(step, episode_id=new_number, entity_id=entity, entity=name)
+            for step in episode.steps
+        )
+        episode = replace(
+            episode, episode_id=new_number, entity_id=entity, entity=name, steps=tuple(steps)
+        )
+        taken = [
+            replace(one, decision=replace(one.decision, episode_id=new_number))
+            for one in outcome.taken
+        ]
+        self.recorder.start_at(new_number + 1, entity + 1)
+        return replace(outcome, episode=episode, taken=taken)
+
+    @property
+    def taken_back(self) -> bool:
+        """Whether something was taken in within a block of transactions that was taken back."""
+        return not self._blocks.isdisjoint(self.record.taken_back)
+
+    def _note_block(self) -> None:
+        if self.record.block is not None:
+            self._blocks.add(self.record.block)
+
+    def catch_up(self) -> None:
+        """Learn from the episodes that others closed in the same record meanwhile.
+
+        Raises
+        ------
+        TakenBackError
+            What this loop has learned from was taken back.
+        """
+        with self.record.reading():
+            self.notice()
+            if self.taken_back:
+                raise TakenBackError(
+                    "what this loop may have learned from was taken back, with all that was "
+                    "written together: make a new one"
+                )
+            if len(self.record.taken_back) != self._blocks_taken_back:
+                self._blocks_taken_back = len(self.record.taken_back)
+                if self.mdp is not None:
+                    # The index was built anew, and may have other regions under the same numbers.
+                    self.mdp.relearn()
+            seq = self.record.tail().seq
+            if seq == self._seen:
+                return
+            if self.record.keeps_changes_after(self._seen):
+                changes = self.record.journal(self._seen, op="episode")
+                closed = {number for *_, body in changes for number in body} - self._known
+            else:
+                every = self.record.query("SELECT episode_id FROM episodes")
+                closed = {number for (number,) in every} - self._known
+            if closed:
+                others = self._recorded(closed)
+                self._unread.extend(episode for episode in others if self._remember(episode))
+                self._restore_counts()
+                self.recorder.start_at(*self.record.next_ids())
+            self._seen = seq
+            self._follow()
+
+    def notice(self) -> None:
+        """Leave out what was put away or erased in the record since, and take back the rest."""
+        with self.record.reading():
+            self._note_block()
+            self._follow()
+            seq = self.record.tail().seq
+            if seq != self._noticed:
+                after, self._noticed = self._noticed, seq
+                self._look_after(after, taken_back=seq < after)
+
+    def _look_after(self, seq: int, *, taken_back: bool) -> None:
+        """Leave out and take back what changed after a number of the journal."""
+        record = self.record
+        kept = record.keeps_changes_after(seq)
+        if not kept:
+            # Anything may have been erased or renamed since.
+            steps = [step for episode in self.recorder.log for step in episode.steps]
+            nodes = [step.node for step in steps if step.node is not None]
+            self._read_again(nodes, self._episodes_erased_from())
+            self.unlearned += 1
+            self.erased = self.asked
+            if self.usage is not None:
+                self.usage.load(record, anew=True)
+        if not kept or taken_back or self.taken_back:
+            away = record.put_away()
+            back = {node for node in self.history.away - away if node in self.index}
+            self._put_away(away - self.history.away, back)
+            self._trust_again()
+            return
+        states: dict[int, str] = {}
+        for *_, body in record.journal(seq, op="state"):
+            states.update((event, state) for event, _, state in body)
+        gone, back = set[int](), set[int]()
+        for event, nodes in record.nodes_of_events([*states]).items():
+            (back if states[event] == "active" else gone).update(nodes)
+        erasures = record.journal(seq, op="erase")
+        erased = [node for *_, nodes in erasures for node in nodes]
+        changed = [event for *_, body in record.journal(seq, op="metadata") for event, *_ in body]
+        renewed = [n for nodes in record.nodes_of_events(changed).values() for n in nodes]
+        self._read_again([*erased, *renewed], self._episodes_erased_from() if erasures else ())
+        if erased:
+            self.erased = self.asked
+            if self.usage is not None:
+                self.usage.load(record, anew=True)
+        self._put_away(gone.union(erased), back)
+        self.unlearned += bool(erasures)
+        if states:
+            self._trust_again()
+
+    def _trust_again(self) -> None:
+        """Learn weights anew where other sources are in quarantine than before."""
+        before, self.distrusted = self.distrusted, self.record.quarantined_sources()
+        if before != self.distrusted:
+            for namespace, learned in self._scorers.items():
+                self._scorers[namespace] = learned.restored(self, anew=True)
+
+    def _put_away(self, gone: Collection[int], back: Collection[int]) -> None:
+        """Leave nodes out of everything, and let others back in; no events but steps teach."""
+        events = self.record.query(
+            "SELECT event_id FROM events JOIN episodes ON episode = episode_id"
+            " WHERE state <> 'active' AND node IS NULL AND episodes.kind NOT LIKE ?",
+            (f"{DISCARDED}%",),
+        )
+        before, self._away_events = self._away_events, frozenset(event for (event,) in events)
+        steps = any(self.history.episode(node) is not None for node in (*gone, *back))
+        self.unlearned += steps or before != self._away_events
+        if not gone and not back:
+            return
+        self.history.put_away(gone)
+        self.history.bring_back(back)
+        if self.mdp is not None:
+            self.mdp.leave_out(gone)
+            self.mdp.take_back(back)
+        self.outdated = self.asked
+
+    def _episodes_erased_from(self) -> set[int]:
+        """Return the episodes that have lost steps which were in no index."""
+        bare = {
+            step.event_id: episode.episode_id
+            for episode in self.recorder.log
+            for step in episode.steps
+            if step.node is None and step.event_id is not None and episode.episode_id is not None
+        }
+        found = self.record.query(
+            f"SELECT event_id FROM events WHERE event_id {AMONG}", (listed(bare),)
+        )
+        left = {event for (event,) in found}
+        return {episode for event, episode in bare.items() if event not in left}
+
+    def _read_again(self, nodes: Collection[int], episodes: Collection[int] = ()) -> None:
+        """Take the episodes of these nodes as the record has them now, without what was erased."""
+        known = (self.history.episode(node) for node in nodes)
+        touched = {one.episode_id for one in known if one and one.episode_id is not None}
+        touched.update(episodes)
+        if not touched:
+            return
+        self.history.forget(nodes)
+        left = {episode.episode_id: episode for episode in self._recorded(touched)}
+        for episode in left.values():
+            self.history.add(episode)
+        self.recorder.log[:] = [
+            left.get(episode.episode_id, episode)
+            for episode in self.recorder.log
+            if episode.episode_id not in touched or episode.episode_id in left
+        ]
+
+
+def _in_index(episode: Episode) -> bool:
+    """Return whether every step of an episode is in the index."""
+    return all(step.node is not None for step in episode.steps)

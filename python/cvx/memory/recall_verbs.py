@@ -1,0 +1,459 @@
+"""Recalling from a memory: hits for a cue, and blocks of them for a prompt."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cvx.arguments import Check, a_share, among, number, one_of, optional, some_texts, whole
+from cvx.embed import embed_query
+from cvx.errors import (
+    InvalidInputError,
+    PipelineNotKeptWarning,
+    StaleCueWarning,
+    warn,
+)
+from cvx.memory.namespace_access import Identity
+from cvx.memory.resources import SharedState
+from cvx.memory.settings import (
+    NAME,
+    PRESETS,
+    NotKept,
+    fitted,
+    pipeline_state,
+    preset_of,
+    stored,
+    stored_at,
+    weights_state,
+)
+from cvx.recall import Candidates, Floor, Pipeline
+from cvx.recall.context import Context, Served, Serving, events_of
+from cvx.recall.corpus import Corpus
+from cvx.recall.floor import Answerable, shipped_floor
+from cvx.recall.pipeline import ExternalCalls, RecallEngine, RecallResult, hits_of, run_recall
+from cvx.recall.presets import default_pipeline
+from cvx.recall.ranking_signals import COLUMNS
+from cvx.recall.trace import Hits
+from cvx.recall.visible_events import Asker, scope_of, ways_sql
+from cvx.render.packing import Fitted
+from cvx.scoring.feedback import FeedbackRanker, rows_of
+from cvx.scoring.off_policy import drawn_from
+from cvx.types import Cue, Decision, Event, Hit, IntArray, Source, Vector, Where
+
+Sources: TypeAlias = Sequence[str] | Mapping[str, Source | None]
+
+
+def _sources(name: str, value: Any) -> Any:
+    return value if isinstance(value, Mapping) else some_texts(name, value)
+
+
+def _floor(name: str, value: Any) -> float | Floor:
+    return value if isinstance(value, Floor) else number()(name, value)
+
+
+_KEPT_OPEN = 256
+"""Decisions of which feedback can still teach the ranking."""
+_PASSED_OVER = 50
+
+RECALL: Mapping[str, Check] = {
+    "k": whole(1),
+    "sources": optional(_sources),
+    "floor": optional(_floor),
+    "min_relevance": optional(a_share),
+    "preset": optional(among(*PRESETS)),
+    "pipeline": optional(one_of(Pipeline, called="a cvx.recall.Pipeline")),
+}
+"""What the parameters of a recall may be."""
+
+
+class Recaller:
+    """Recalls from a memory. It notes counts and times of use, for the next write to store.
+
+    Parameters
+    ----------
+    shared : SharedState
+        Of the memory.
+    """
+
+    def __init__(self, shared: SharedState) -> None:
+        self._shared = shared
+        self._corpus: Corpus | None = None
+        self._versions = shared.versions
+        self._pipeline: tuple[object, Pipeline] | None = None
+        # By number: what was recalled, and is written down if feedback follows.
+        self._open: OrderedDict[int, _Shown] = OrderedDict()
+        self._learned: dict[str, tuple[int | None, FeedbackRanker | None]] = {}
+        # By namespace: the last cue's hash, its turn, and how many turns it was asked.
+        self._asked: dict[str, tuple[str, int, int]] = {}
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """What was set or tuned last, by any process, else the default."""
+        record = self._shared.record
+        when = stored_at(record), record.meta("embedder")
+        if self._pipeline is None or self._pipeline[0] != when:
+            self._pipeline = when, self._stored(when[0])
+        return self._pipeline[1]
+
+    def _stored(self, when: int | None) -> Pipeline:
+        record = self._shared.record
+        preset = preset_of(record) if when is None else None
+        return fitted(preset or stored(record), record)
+
+    def plan(self, preset: str | None, pipeline: Pipeline | None) -> Pipeline:
+        """Return how one call recalls: by a preset, by a pipeline, or as the memory does.
+
+        Raises
+        ------
+        InvalidInputError
+            Both a preset and a pipeline.
+        """
+        if preset is None:
+            return self.pipeline if pipeline is None else pipeline
+        if pipeline is not None:
+            raise InvalidInputError(f"preset is {preset!r}, and a pipeline is given: give one")
+        record = self._shared.record
+        made = preset_of(record, preset)
+        if made is None:
+            made = default_pipeline(answerable=shipped_floor(record.meta("embedder")))
+        return fitted(made, record)
+
+    def keep_pipeline(self, pipeline: Pipeline) -> None:
+        """Recall by this pipeline from now on, and store it if all of it can be."""
+        record = self._shared.record
+        try:
+            state = None if record.frozen else pipeline_state(record, pipeline)
+        except NotKept as error:
+            state = None
+            if self._shared.folder is not None:
+                warn(
+                    f"the store cannot keep {error} of this pipeline: it holds until the memory "
+                    "is closed; set it after each opening, or pass it with each call",
+                    PipelineNotKeptWarning,
+                )
+        self._recall_with(pipeline, state)
+
+    def keep_weights(
+        self, weights: Mapping[str, float] | None, answerable: Answerable | None
+    ) -> None:
+        """Recall with these weights and this floor from now on, and store them."""
+        record = self._shared.record
+        pipeline = self.weighed(weights, answerable)
+        if self._preset_with(weights) is None:
+            self._recall_with(pipeline, weights_state(record, weights, answerable))
+        else:
+            self._recall_with(pipeline, pipeline_state(record, pipeline))
+
+    def weighed(
+        self, weights: Mapping[str, float] | None, answerable: Answerable | None = None
+    ) -> Pipeline:
+        """Return how this memory recalls with other weights: of its preset, or of the signals.
+
+        Raises
+        ------
+        InvalidInputError
+            A weight of no signal, and of nothing that the formula of the preset adds up.
+        """
+        record = self._shared.record
+        made = self._preset_with(weights)
+        if made is None:
+            unknown = sorted((weights or {}).keys() - set(COLUMNS))
+            if unknown:
+                raise InvalidInputError(
+                    f"weights name {', '.join(unknown)}: give some of {', '.join(COLUMNS)}"
+                )
+            made = default_pipeline(weights, answerable or shipped_floor(record.meta("embedder")))
+        elif answerable is not None:
+            made = made.answering(answerable)
+        return fitted(made, record)
+
+    def _preset_with(self, weights: Mapping[str, float] | None) -> Pipeline | None:
+        """Return the preset of this memory with other weights of its formula, if they are such."""
+        preset = preset_of(self._shared.record)
+        own = {} if preset is None else preset.weighting.weights
+        if preset is None or not weights or not weights.keys() <= own.keys():
+            return None
+        return replace(preset, weighting=preset.weighting.with_weights({**own, **weights}))
+
+    def _recall_with(self, pipeline: Pipeline, state: Mapping[str, Any] | None) -> None:
+        record = self._shared.record
+        when = stored_at(record)
+        if state is not None:
+            with record.transaction() as write:
+                write.set_state(NAME, state)
+                when = write.recorded
+        self._pipeline = (when, record.meta("embedder")), pipeline
+
+    def ground(self) -> RecallEngine:
+        """Return what a recall stands on."""
+        shared = self._shared
+        with shared.mutex:
+            if self._corpus is None or self._versions is not shared.versions:
+                # At first; or the store was opened anew, with another embedder.
+                self._corpus, self._versions = Corpus(shared.record), shared.versions
+        others = ExternalCalls(partial(embed_query, shared.embedder), shared.checked, shared.calls)
+        return RecallEngine(
+            self._corpus,
+            lambda: shared.index,
+            others,
+            shared.now,
+            shared.noted.used,
+            self.learned,
+        )
+
+    def learned(self, namespace: str) -> FeedbackRanker | None:
+        """Return what feedback taught of the recalls of a namespace."""
+        record, name = self._shared.record, f"{NAME}:{namespace}"
+        when = stored_at(record, name)
+        known = self._learned.get(namespace)
+        if known is None or known[0] != when:
+            told = record.state(name)
+            known = when, FeedbackRanker.from_dict(told) if told else None
+            self._learned[namespace] = known
+        return known[1]
+
+    def learn(
+        self, number: int, namespace: str, helped: Sequence[int], not_helped: set[int]
+    ) -> None:
+        """Learn from what helped of a decision, and what was shown beside it; see ``feedback``.
+
+        Nothing is learned where nothing helped, or where the recall was another process's: what
+        was passed over is known to the one that recalled.
+        """
+        shown = self._open.get(number)
+        if shown is None or not len(shown.rows):
+            return
+        good = np.isin(shown.events, list(helped))
+        bad = np.isin(shown.events, list(not_helped))
+        if not good.any():
+            return
+        rows = shown.rows.astype(np.float64)
+        with self._shared.record.transaction() as write:
+            ranker = self.learned(namespace)
+            if ranker is None or not ranker.fits(shown.weights):
+                ranker = FeedbackRanker.beside(shown.weights)
+            taught = replace(ranker, waiting=[*ranker.waiting])
+            taught.learn(rows[good], rows[bad], rows[~good & ~bad])
+            write.set_state(f"{NAME}:{namespace}", taught.to_dict())
+
+    def forget_feedback(self, namespace: str) -> None:
+        """Recall as shipped or tuned again, whatever feedback there was."""
+        with self._shared.record.transaction() as write:
+            write.set_state(f"{NAME}:{namespace}", {})
+
+    def recall(self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Pipeline) -> Hits:
+        """Return the k best hits; see ``Memory.recall``."""
+        shared = self._shared
+        asked = shared.record.tail().seq
+        recalled, hits = self.ranked(cue, k, asker, plan)
+        events = [hit.event for hit in hits if hit.event is not None]
+        shared.hand_out(asker.namespace, events)
+        if not shared.record.frozen:
+            hits.decision = number = shared.record.draw_decision_number()
+            served = Served(hits, hits, (), [], Fitted("", 0, (), 0))
+            noted = self._noted(number, asked, asker.namespace, recalled, served, plan)
+            self._keep_open(number, recalled, plan)
+            with shared.mutex:
+                shared.noted.decide(*noted)
+                if plan.serving.refresh == "retrieved":
+                    shared.noted.use(events_of(hits), recalled.view.now)
+        shared.flush_if_much()
+        return hits
+
+    def ranked(
+        self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Pipeline
+    ) -> tuple[RecallResult, Hits]:
+        """Return the k best hits, without noting that they were asked for."""
+        return run_recall(self.ground(), plan, asker, cue, k, lambda found: head_of(found, k))
+
+    def _keep_open(
+        self,
+        number: int,
+        recalled: RecallResult,
+        plan: Pipeline,
+    ) -> None:
+        """Keep in mind what feedback on a decision will be about."""
+        ranking = recalled.ranking
+        places = ranking.order[:_PASSED_OVER]
+        weights = ranking.weights if plan.signals else {}
+        rows = np.zeros((0, 0), dtype=np.float32)
+        if weights and len(places):
+            best = {name: column[places] for name, column in ranking.columns.items()}
+            rows = rows_of(tuple(weights), best).astype(np.float32)
+        shown = _Shown(weights, ranking.table.event_ids[places], rows)
+        with self._shared.mutex:
+            self._open[number] = shown
+            while len(self._open) > _KEPT_OPEN:
+                self._open.popitem(last=False)
+
+    def candidates(
+        self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Pipeline
+    ) -> Candidates:
+        """Return everything that a recall weighs, before the floors."""
+        return run_recall(self.ground(), plan, asker, cue, k, lambda found: found.ranking.table)[1]
+
+    def events(self, asker: Asker, *, newest: bool, limit: int | None) -> list[Event]:
+        """Return the events that a recall could return, in the order of their times."""
+        record = self._shared.record
+        with record.reading():
+            self._shared.store.refresh()
+            corpus = self.ground().corpus
+            corpus.refresh()
+            rows = np.flatnonzero(scope_of(corpus, asker).visible)
+            order = np.lexsort((corpus.event_ids[rows], corpus.timestamps[rows]))
+            chosen = rows[order[::-1] if newest else order][:limit]
+            ids: list[int] = corpus.event_ids[chosen].tolist()
+            found = {event.event_id: event for event in record.events(ids)}
+        return [found[one] for one in ids if one in found]
+
+    def own(self, asker: Asker) -> list[int]:
+        """Return the ids of all events of the asker's namespace that pass, whatever their state."""
+        condition, values = ways_sql(asker)
+        found = self._shared.record.query(
+            f"SELECT event_id FROM events WHERE namespace = ? AND {condition} ORDER BY event_id",
+            (asker.namespace, *values),
+        )
+        return [row[0] for row in found]
+
+    def context(
+        self, cue: str | Cue | Vector, k: int | None, asker: Asker, plan: Pipeline
+    ) -> Context:
+        """Return memories as a block, and note the decision; see ``Memory.context``."""
+        shared = self._shared
+        asked = shared.record.tail().seq
+        recalled, hits = run_recall(
+            self.ground(),
+            plan,
+            asker,
+            cue,
+            k or 10,
+            partial(_to_serve, serving=plan.serving, k=k),
+        )
+        trace = recalled.trace
+        self._notice_staleness(asker.namespace, recalled, plan.serving.stale_after)
+        number = shared.record.take_decision_number()
+        served = plan.serving.serve(hits, k, recalled.cue.words(), trace, number)
+        told = (hit.event for hit in served.hits if hit.event is not None)
+        shared.hand_out(asker.namespace, told, served.fitted.text)
+        decision = None
+        if not shared.record.frozen:
+            decision = number
+            refresh = plan.serving.refresh
+            used = {"rendered": served.shown, "retrieved": served.hits}.get(refresh, [])
+            with shared.mutex:
+                shared.noted.use(events_of(used), recalled.view.now)
+                shared.noted.decide(
+                    *self._noted(number, asked, asker.namespace, recalled, served, plan)
+                )
+            self._keep_open(number, recalled, plan)
+        shared.flush_if_much()
+        fitted = served.fitted
+        return Context(fitted.text, fitted.tokens, tuple(served.shown), trace, decision)
+
+    def _notice_staleness(self, namespace: str, recalled: RecallResult, stale_after: int) -> None:
+        trace = recalled.trace
+        if trace.turn is None:
+            return
+        asked, turn, times = self._asked.get(namespace, ("", -1, 0))
+        if asked != trace.cue_hash:
+            times = 1
+        elif trace.turn != turn:
+            times += 1
+        self._asked[namespace] = (trace.cue_hash, trace.turn, times)
+        if times >= stale_after:
+            said = f"the same cue for {times} turns: build it anew from the agent's state"
+            trace.problems.append(said)
+            warn(said, StaleCueWarning)
+
+    def _noted(
+        self,
+        number: int,
+        asked: int,
+        namespace: str,
+        recalled: RecallResult,
+        served: Served,
+        plan: Pipeline,
+    ) -> tuple[Decision, dict[str, Any], int]:
+        """Return a decision as it is written down, but for the text that was shown."""
+        trace, view, refresh = recalled.trace, recalled.view, plan.serving.refresh
+        decision = Decision(
+            number,
+            recalled.cue,
+            tuple(served.shown),
+            propensities=tuple(served.chances[at] for at in served.fitted.shown)
+            if served.chances
+            else None,
+            drawn_from=drawn_from(served.pool, served.hits, served.chances)
+            if served.pool
+            else None,
+        )
+        noted: dict[str, Any] = {
+            "cue_hash": trace.cue_hash,
+            "turn": trace.turn,
+            "namespace": namespace,
+            "now": view.now,
+            "refresh": refresh,
+            "retrieved": events_of(served.hits),
+            "shown": events_of(served.shown),
+            "relevance": [hit.relevance for hit in served.shown],
+            "candidates": trace.candidates,
+            "below_floor": trace.below_floor,
+            "merged": trace.merged,
+            "beyond_k": trace.beyond_k,
+            "tokens": trace.tokens,
+        }
+        return decision, noted, asked
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What feedback on a decision is about: the best fifty candidates and their columns."""
+
+    weights: Mapping[str, float]
+    events: IntArray
+    rows: npt.NDArray[np.float32]
+
+
+def head_of(recalled: RecallResult, k: int) -> Hits:
+    """Return the first k of a ranking; of an empty one, what stands below the floors."""
+    ranking = recalled.ranking
+    hits = hits_of(recalled, ranking.order[:k].tolist())
+    trace = recalled.trace
+    trace.hits, trace.beyond_k = hits, trace.candidates - trace.below_floor - len(hits)
+    below = [] if hits else ranking.best(np.arange(len(ranking.table)))[:k].tolist()
+    return Hits(hits, trace, hits_of(recalled, below))
+
+
+def _to_serve(recalled: RecallResult, serving: Serving, k: int | None) -> list[Hit]:
+    """Return the head of a ranking that may have room in a block."""
+    order = recalled.ranking.order
+    most = serving.head(recalled.view.lengths[recalled.ranking.table.rows[order]], k)
+    return hits_of(recalled, order[:most].tolist())
+
+
+def asker_of(
+    identity: Identity, namespace: str | None, where: Where | None, outcome: str = "success"
+) -> Asker:
+    """Return who asks, and for what; ``outcome`` is what may come back unless a filter says."""
+    return Asker(*identity.seeing(namespace), identity.passing(where), outcome)
+
+
+def plan_of(
+    pipeline: Pipeline,
+    sources: Sources | None,
+    floor: float | Floor | None,
+    min_relevance: float | None = None,
+) -> Pipeline:
+    """Return a pipeline with what one call wants otherwise."""
+    if floor is not None:
+        floor = floor if isinstance(floor, Floor) else Floor(similarity=floor)
+        pipeline = replace(pipeline, floor=floor)
+    if min_relevance is not None:
+        pipeline = replace(pipeline, floor=replace(pipeline.floor, relevance=min_relevance))
+    return pipeline if sources is None else pipeline.looking_in(sources)

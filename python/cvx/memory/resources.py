@@ -1,0 +1,351 @@
+"""State that the verbs of a memory share: store, embedder, clock, and usage not yet written."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cvx.arguments import a_time, wrong
+from cvx.embed import Embedder
+from cvx.errors import (
+    ClockWarning,
+    EmbedderAnswerError,
+    StoreError,
+    UnknownError,
+    warn,
+)
+from cvx.index import RawIndex
+from cvx.memory.namespace_access import Identity
+from cvx.memory.settings import setting
+from cvx.memory.usage_buffer import MUCH, UsageBuffer
+from cvx.store import IndexKind, Record, Store, Writer
+from cvx.store.history import Versions
+from cvx.store.row_validation import explains
+from cvx.store.transactions import Follower
+from cvx.time_limits import Calls
+from cvx.tracing import watched
+from cvx.types import Event, Hit, Vector
+from cvx.validation import storable_text, storable_vector
+
+if TYPE_CHECKING:
+    from cvx.memory.namespace_advisors import Advisors
+
+_MOST_HANDED_OUT = 10_000
+_LIKE_SECONDS = range(1_400_000_000, 2_100_000_000)
+"""Seconds since 1970 of the years 2014 to 2036; as microseconds, half an hour of 1970."""
+_TRIES = 4
+"""So often as much again is noted before the oldest of it goes, where nothing can be written."""
+
+
+@explains(lambda state: state.record)
+class SharedState(Follower):
+    """What all verbs and nouns of a memory share, and the checks before anything is stored.
+
+    Parameters are those of ``Memory.open``.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        embedder: Embedder,
+        *,
+        metric: str = "cosine",
+        settings: Mapping[str, int] | None = None,
+        clock: Callable[[], int] | None = None,
+        create: bool = True,
+        accept_lost_tail: bool = False,
+        record: Record | None = None,
+        read_only: bool = False,
+        kept: Mapping[str, str] | None = None,
+    ) -> None:
+        self.embedder = embedder
+        info = self.embedder.info()
+        self.dim, self.metric = int(info["dim"]), metric
+        self.kind = IndexKind(str(info["id"]), metric, self.dim, settings or {})
+        self.store = Store(
+            folder,
+            self.kind,
+            clock=clock,
+            create=create,
+            accept_lost_tail=accept_lost_tail,
+            record=record,
+            read_only=read_only,
+            kept=kept,
+        )
+        # What recall gave out, by what it says: the agent may bring it back as something new.
+        # Any thread may recall: this and what is noted change under a mutex, for a moment.
+        self.mutex = threading.RLock()
+        self._handed_out: OrderedDict[bytes, tuple[int, ...]] = OrderedDict()
+        self.noted = UsageBuffer()
+        self._tries = 1
+        # Made when the first episode begins: what learns costs time to import, and to fill.
+        self.advisors: Advisors | None = None
+        self.calls = Calls()
+        self.versions = Versions(self.record)
+        # The newest event that was looked at, the end of the journal then, and the latest time.
+        self._latest = -1, -1, 0
+        self._unsettled = UsageBuffer()
+        self.record.follow(self)
+
+    def reopen(self, embedder: Embedder) -> None:
+        """Be the state of the same store with another embedder, that it was moved to."""
+        record, folder = self.record, self.folder
+        if folder is None:
+            record.follow_no_more()
+            self.__init__(None, embedder, metric=self.metric, record=record)  # type: ignore[misc]
+        else:
+            self.store.close()
+            self.__init__(folder, embedder, metric=self.metric)  # type: ignore[misc]
+
+    @property
+    def record(self) -> Record:
+        """The record; what is written through it is followed by the index."""
+        return self.store.record
+
+    @property
+    def index(self) -> RawIndex:
+        """The index, for reading: everything that is to stay goes through the memory."""
+        self.store.refresh()
+        return self.store.index
+
+    @property
+    def folder(self) -> Path | None:
+        """Where it lives, None for RAM."""
+        return self.store.folder
+
+    @cached_property
+    def clock(self) -> str:
+        """What timestamps count: "utc" (microseconds), "ticks" or "turns"."""
+        return setting(self.record, "clock")
+
+    def now(self) -> int:
+        """Return the time of the store's clock: the latest of an event where it only counts."""
+        if self.clock == "utc":
+            return self.record.now()
+        event, seq, _ = self._latest
+        tail = self.record.tail().seq
+        if tail != seq:
+            # All events once, then those that were added or changed since.
+            found = self.record.query(
+                "SELECT max(event_id), max(timestamp) FROM events WHERE event_id > ?1"
+                " UNION ALL SELECT NULL, max(timestamp) FROM journal, json_each(body)"
+                " JOIN events ON event_id = json_extract(value, '$[0]')"
+                " WHERE seq > ?2 AND op = 'version'",
+                (event, seq),
+            )
+            times = [row[1] for row in found if row[1] is not None]
+            self._latest = found[0][0] or event, tail, max([self._latest[2], *times])
+        return self._latest[2]
+
+    def time(self, value: int | datetime | None) -> int:
+        """Return when something happened that is added now.
+
+        Raises
+        ------
+        InvalidInputError
+            No whole number; or a datetime where the store counts ticks or turns.
+
+        Warns
+        -----
+        ClockWarning
+            A number of microseconds that would be a day of our years if it were seconds.
+        """
+        if value is None:
+            return self.record.now() if self.clock == "utc" else self.now() + 1
+        if isinstance(value, datetime) and self.clock != "utc":
+            raise wrong("timestamp", value, f"an int: this memory counts {self.clock}")
+        time = a_time("timestamp", value)
+        if not isinstance(value, datetime) and time in _LIKE_SECONDS and self.clock == "utc":
+            meant = datetime.fromtimestamp(time, UTC)
+            warn(
+                f"timestamp is {time} microseconds, which is in 1970; as seconds it would be "
+                f"{meant:%Y-%m-%d}: give a datetime, or seconds times 1,000,000",
+                ClockWarning,
+            )
+        return time
+
+    def remember_spec(self, spec: str | None) -> None:
+        """Let the store remember how to make its embedder."""
+        if spec is not None and self.record.meta("embedder_spec") != spec:
+            with self.record.transaction() as write:
+                write.set_meta("embedder_spec", spec)
+
+    def event(self, event_id: int, identity: Identity) -> Event:
+        """Return an event by its id, whatever its state.
+
+        Raises
+        ------
+        UnknownError
+            It was erased, never given, or is not to be seen.
+        """
+        found = self.record.events([event_id])
+        if not found or not identity.sees(found[0]):
+            raise UnknownError(f"there is no event {event_id}: it was erased or never given")
+        return self.versioned(found)[0]
+
+    def versioned(self, events: Iterable[Event]) -> list[Event]:
+        """Return events with the number of their version and their history."""
+        return self.versions.of_each(events)
+
+    def versioned_hits(self, hits: Iterable[Hit]) -> list[Hit]:
+        """Return hits with what is known of the versions of their events."""
+        listed = list(hits)
+        told = iter(self.versioned(hit.event for hit in listed if hit.event is not None))
+        return [hit if hit.event is None else replace(hit, event=next(told)) for hit in listed]
+
+    def check_own(self, events: Iterable[int], identity: Identity) -> None:
+        """Refuse to change events of others in the name of a bound memory.
+
+        Raises
+        ------
+        UnknownError, NamespaceError
+            One of them is not to be seen; or is seen, and of another namespace.
+        """
+        for number in events if identity.bound else ():
+            identity.named(self.event(number, identity).namespace)
+
+    def node_and_time(self, event_id: int) -> tuple[int, int]:
+        """Return the node of an event, and when it happened.
+
+        Raises
+        ------
+        UnknownError
+            No such event; or it is in no index.
+        """
+        found = self.record.query(
+            "SELECT node, timestamp FROM events WHERE event_id = ?", (event_id,)
+        )
+        if not found:
+            raise UnknownError(f"there is no event {event_id}: it was erased or never given")
+        if found[0][0] is None:
+            raise UnknownError(f"event {event_id} is in no index: add it as an event of its own")
+        node, timestamp = found[0]
+        return int(node), int(timestamp)
+
+    def checked(self, vector: Vector) -> Vector:
+        """Return a vector that the index takes, or raise what is wrong with it."""
+        return storable_vector("the vector", vector, self.dim, self.metric, self.kind.embedder)
+
+    @watched("embed", "texts")
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """Return the checked vectors of texts that can be stored; each text is embedded once."""
+        for one in texts:
+            storable_text("a text", one)
+        once = list(dict.fromkeys(texts))
+        rows = self.embedder.embed(once) if once else ()
+        if len(rows) != len(once):
+            raise EmbedderAnswerError(
+                f"{self.kind.embedder} answered with {len(rows)} rows for {len(once)} texts: mend "
+                "it, or choose another embedder"
+            )
+        made = {text: self.checked(row) for text, row in zip(once, rows, strict=True)}
+        return [made[text] for text in texts]
+
+    def hand_out(self, namespace: str, events: Iterable[Event], block: str = "") -> None:
+        """Note what a namespace was told: these events, and the block that shows them."""
+        with self.mutex:
+            told: list[int] = []
+            for event in events:
+                if event.event_id is None or event.node is None or not event.text.strip():
+                    continue
+                for reader in {namespace, event.namespace}:
+                    self._hand_out(reader, event.text, [event.node])
+                told.append(event.node)
+                if not self.record.frozen:
+                    self.noted.count(event.event_id)
+            if block and told:
+                self._hand_out(namespace, block, told)
+
+    def hand_out_text(self, namespace: str, text: str, nodes: Sequence[int]) -> None:
+        """Note that a loop told a namespace a text that shows these nodes."""
+        with self.mutex:
+            self._hand_out(namespace, text, nodes)
+
+    def _hand_out(self, namespace: str, text: str, nodes: Iterable[int]) -> None:
+        key = digest(namespace, text)
+        self._handed_out[key] = tuple(nodes)
+        self._handed_out.move_to_end(key)
+        while len(self._handed_out) > _MOST_HANDED_OUT:
+            self._handed_out.popitem(last=False)
+
+    def told(self, namespace: str, text: str) -> list[int]:
+        """Return the active events that a text was handed out from, to a namespace.
+
+        A node names a text: what has changed since, or was taken back, is told by no node.
+        """
+        with self.mutex:
+            nodes = self._handed_out.get(digest(namespace, text), ())
+        events = self.record.events_of_nodes(nodes, active=True) if nodes else {}
+        return [events[node] for node in nodes if node in events]
+
+    @contextmanager
+    def writing(self) -> Iterator[Writer]:
+        """Open a transaction that writes down, too, what reading has noted.
+
+        In a block it is kept until the block is durable.
+        """
+        noted = UsageBuffer()
+        if not self.record.writing:
+            self._unsettled = UsageBuffer()
+        try:
+            with self.record.transaction() as write:
+                with self.mutex:
+                    noted, self.noted = self.noted, noted
+                yield write
+                noted.write(write)
+        except BaseException:
+            with self.mutex:
+                self.noted.join(noted)
+            raise
+        self._unsettled.join(noted)
+
+    def taken_back(self) -> None:
+        """Note again what was written down in a block that was taken back."""
+        with self.mutex:
+            self.noted.join(self._unsettled)
+        self._unsettled = UsageBuffer()
+        self._latest = -1, -1, 0
+
+    def flush(self) -> None:
+        """Write down what reading has noted."""
+        if self.noted:
+            with self.writing():
+                pass
+
+    def flush_if_much(self) -> None:
+        """Write down what reading has noted if there is much of it.
+
+        Where it cannot be written, it is tried again when there is as much more, and after a few
+        times the oldest is dropped: reading goes on, and takes no more room.
+        """
+        if self.noted.size < MUCH * self._tries:
+            return
+        try:
+            self.flush()
+            self._tries = 1
+            self.store.snapshot_if_grown()
+        except StoreError:
+            with self.mutex:
+                if self._tries == _TRIES:
+                    self.noted.drop_oldest(MUCH * (_TRIES - 1))
+                self._tries = min(self._tries + 1, _TRIES)
+
+
+def digest(namespace: str, text: str) -> bytes:
+    """Return what two texts share that differ in nothing but case and white space."""
+    plain = f"{namespace}\0{' '.join(text.casefold().split())}"
+    return hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def noun_repr(noun: Any) -> str:
+    """Return a repr of what hangs on a memory, such as ``memory.causes``: which, and of which."""
+    where = noun._shared.folder or "a memory in RAM"
+    return f"<{type(noun).__name__.lower()} of {where}>"

@@ -1,0 +1,389 @@
+"""Writing to a memory: adding events and aliases, changing and linking them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cvx.causal.graph_data import causal_kinds, known_order, link_of, store_links
+from cvx.cue import dense_text, lexical_text
+from cvx.embed.cache import CachedEmbedder, is_cache
+from cvx.errors import (
+    DuplicateKeyError,
+    InvalidInputError,
+    UnknownError,
+)
+from cvx.extras import needs
+from cvx.memory.resources import SharedState
+from cvx.render.block import entries_of
+from cvx.store import Writer
+from cvx.store.erase import Erased, check_erasable, erase, told_of
+from cvx.store.files import regular
+from cvx.store.namespaces import visible_sql
+from cvx.store.prompt_injection import ORDER, tags_with_mark
+from cvx.store.rows import changed_columns
+from cvx.types import Edge, Episode, Event, Vector
+from cvx.validation import check_event, check_reward
+
+
+def add_events(
+    shared: SharedState,
+    events: Sequence[Event],
+    aliases: Sequence[Sequence[str]] = (),
+    *,
+    again: bool = False,
+) -> list[int]:
+    """Store events, all of them or none; see ``Memory.add_many``."""
+    listed = []
+    for at, event in enumerate(events):
+        with named(at if len(events) > 1 else None):
+            listed.append(sound(event))
+            if event.vector is None:
+                _findable(event.text)
+    if aliases and len(aliases) != len(listed):
+        raise InvalidInputError(
+            f"{len(aliases)} lists of aliases for {len(listed)} events: give one for each"
+        )
+    words_of = list(aliases) or [[] for _ in listed]
+    known = [None if again else _known(shared, event) for event in listed]
+    called = _called(shared, listed, known)
+    new = [place for place, old in enumerate(known) if old is None and place not in called]
+    further = {place: words_of[place] for place in [*new, *called]}
+    missing = [listed[place].text for place in further if listed[place].vector is None]
+    made = iter(shared.embed([*missing, *(one for each in further.values() for one in each)]))
+    whole: dict[int, Event] = {}
+    for place in further:
+        event = listed[place]
+        with named(place if len(listed) > 1 else None):
+            own = next(made) if event.vector is None else shared.checked(event.vector)
+        whole[place] = _new(event, own)
+    ids = dict(called)
+    if whole:
+        with shared.writing() as write:
+            # Others may have added some of the keys meanwhile.
+            ids = dict(called := _called(shared, listed, known))
+            new = [place for place in further if place not in called]
+            given = write.add_events((whole[n] for n in new), nodes=write.take_nodes(len(new)))
+            ids.update(zip(new, given, strict=True))
+            for place, number in called.items():
+                with named(place if len(listed) > 1 else None):
+                    _apply(shared, write, number, Change.by(whole[place]), revive=True)
+            for place, words in further.items():
+                if words:
+                    write.add_aliases(ids[place], [(word, next(made)) for word in words])
+        shared.store.snapshot_if_grown()
+    return [ids[place] if old is None else old for place, old in enumerate(known)]
+
+
+def _called(
+    shared: SharedState, listed: Sequence[Event], known: Sequence[int | None]
+) -> dict[int, int]:
+    """Return the events that have the keys of some, by their places: these are new versions.
+
+    Raises
+    ------
+    DuplicateKeyError
+        Another source wrote the event; or two of those given have one key.
+    """
+    found: dict[int, int] = {}
+    seen: set[tuple[str, str]] = set()
+    for place, event in enumerate(listed):
+        if event.key is None or known[place] is not None:
+            continue
+        with named(place if len(listed) > 1 else None):
+            if (event.namespace, event.key) in seen:
+                raise DuplicateKeyError(
+                    f"{event.key!r} is the key of another of them: give one of its own"
+                )
+            seen.add((event.namespace, event.key))
+            number = shared.record.event_of_key(event.key, event.namespace)
+            if number is not None:
+                _check_same(shared.record.events([number])[0], event)
+                found[place] = number
+    return found
+
+
+def _check_same(before: Event, event: Event) -> None:
+    if before.source != event.source:
+        raise DuplicateKeyError(
+            f"{event.key!r} is the key of event {before.id} of source {before.source!r}, which "
+            f"{event.source!r} cannot overwrite: give another key, or update the event"
+        )
+    for name in ("visibility", "entity"):
+        was, given = getattr(before, name), getattr(event, name)
+        if was != given:
+            raise InvalidInputError(
+                f"{name} is {given!r}, but event {before.id}, which has the key {event.key!r}, has "
+                f"{was!r}: give that, or another key"
+            )
+
+
+def rows_of(items: Any) -> Iterable[Any]:
+    """Return the items of an iterable, or the rows of a frame as mappings.
+
+    Raises
+    ------
+    InvalidInputError
+        Something else.
+    """
+    if hasattr(items, "iter_rows"):
+        return list(items.iter_rows(named=True))
+    if hasattr(items, "to_pylist"):
+        return list(items.to_pylist())
+    if hasattr(items, "to_dict") and hasattr(items, "columns"):
+        # Pandas says NaN of what is missing, which is not equal to itself.
+        return [
+            {
+                name: value
+                for name, value in row.items()
+                if not isinstance(value, float) or value == value
+            }
+            for row in items.to_dict(orient="records")
+        ]
+    if hasattr(items, "__arrow_c_stream__"):
+        with needs("frames"):
+            import polars as pl
+
+        return list(pl.DataFrame(items).iter_rows(named=True))
+    if isinstance(items, str | Mapping | Event | Episode) or not isinstance(items, Iterable):
+        raise InvalidInputError(
+            f"items are {items!r:.200}: give a list of Events, Episodes, mappings or "
+            "texts, or a frame"
+        )
+    return items
+
+
+def _known(shared: SharedState, event: Event) -> int | None:
+    """Return the event that a text was handed out from, while it can still be recalled."""
+    if not event.text.strip() or event.key is not None:
+        return None
+    told = [event.text, *entries_of(event.text)]
+    known = [one for text in told for one in shared.told(event.namespace, text)]
+    if len(told) > 1 and not known:
+        # Of an earlier session, or another process: a block says by its form what it is.
+        condition, values = visible_sql(event.namespace, ())
+        known = [
+            row[0]
+            for text in told[1:]
+            for row in shared.record.query(
+                f"SELECT event_id FROM events WHERE text = ? AND {condition}", (text, *values)
+            )
+        ]
+    condition, values = visible_sql(event.namespace, ())
+    active = shared.record.query(
+        f"SELECT event_id FROM events WHERE state = 'active' AND {condition}"
+        " AND event_id IN (SELECT value FROM json_each(?))",
+        (*values, str(known)),
+    )
+    return next((one for one in known if (one,) in active), None)
+
+
+def _new(event: Event, vector: Vector) -> Event:
+    # Copying a dataclass costs as much as storing it: most events bring all they need.
+    if event.vector is vector and event.event_id is None and event.episode_id is None:
+        return event
+    return replace(event, vector=vector, event_id=None, episode_id=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes another of an event; what is None stays.
+
+    Parameters
+    ----------
+    text, vector, kind, action, timestamp, tags, salience, trust, reward, state
+        As of ``Event``.
+    metadata : mapping, optional
+        Is merged into what there is; a value None takes its key away.
+    """
+
+    text: str | None = None
+    vector: Vector | None = None
+    kind: str | None = None
+    action: str | None = None
+    timestamp: int | None = None
+    tags: tuple[str, ...] | None = None
+    salience: float | None = None
+    trust: float | None = None
+    reward: float | None = None
+    state: str | None = None
+    metadata: Mapping[str, Any] | None = None
+
+    @classmethod
+    def by(cls, event: Event) -> Change:
+        """Return the change to an event of the same key; what is as of no event stays."""
+        plain = Event(timestamp=event.timestamp)
+        given = {
+            name: getattr(event, name)
+            for name in cls.__slots__
+            if name == "vector" or getattr(event, name) != getattr(plain, name)
+        }
+        return cls(**{**given, "timestamp": event.timestamp})
+
+    def of(self, event: Event) -> Event:
+        """Return the changed event."""
+        others = {
+            name: value
+            for name in self.__slots__
+            if name != "metadata" and (value := getattr(self, name)) is not None
+        }
+        if self.text not in (None, event.text) and self.tags is None:
+            # What reads like an order is marked by its text, each time anew.
+            others["tags"] = tuple(tag for tag in event.tags if tag != ORDER)
+        metadata = {**event.metadata, **(self.metadata or {})}
+        for key, value in (self.metadata or {}).items():
+            if value is None:
+                del metadata[key]
+        return sound(replace(event, **others, metadata=metadata))
+
+
+def change_event(
+    shared: SharedState, event_id: int, change: Change, aliases: Sequence[str] = ()
+) -> None:
+    """Change what is given of an event; see ``Memory.update``."""
+    if change.vector is not None:
+        change = replace(change, vector=shared.checked(change.vector))
+    elif change.text is not None:
+        _findable(change.text)
+        change = replace(change, vector=shared.embed([change.text])[0])
+    vectors = shared.embed(aliases)
+    with shared.writing() as write:
+        _apply(shared, write, event_id, change)
+        if aliases:
+            shared.node_and_time(event_id)
+            write.add_aliases(event_id, zip(aliases, vectors, strict=True))
+
+
+def _findable(text: str) -> None:
+    """Raise that a text has no words, where they are all that it could be found by."""
+    if isinstance(text, str) and not text.strip():
+        raise InvalidInputError(f"text is {text!r:.60}: give words, or a vector to find it by")
+
+
+def _apply(
+    shared: SharedState, write: Writer, event_id: int, change: Change, *, revive: bool = False
+) -> None:
+    found = shared.record.events([event_id])
+    if not found:
+        raise UnknownError(f"there is no event {event_id}: it was erased or never given")
+    before = found[0]
+    if revive and before.state == "archived":
+        change = replace(change, state="active")
+    if change.text == before.text and before.vector is not None and revive:
+        # An embedder may answer otherwise by a hair: the same text is no new version.
+        change = replace(change, vector=before.vector)
+    after = change.of(before)
+    if change.reward is not None:
+        reward = check_reward(change.reward)
+        write.set_rewards([(shared.node_and_time(event_id)[0], reward)])
+    if change.state is not None:
+        write.set_columns("state", {event_id: change.state})
+    columns = changed_columns(before, after)
+    if columns.keys() - {"metadata"}:
+        if before.episode_id is not None:
+            raise InvalidInputError(
+                f"event {event_id} is a step of episode {before.episode_id}, which stays as it "
+                "was: add an event that says what is so now"
+            )
+        write.change_event(event_id, columns)
+    elif columns:
+        write.set_columns("metadata", {event_id: columns["metadata"]})
+
+
+def link_events(shared: SharedState, link: Edge, effect_first: str) -> Edge:
+    """Store a link between two events; see ``Memory.link``."""
+    if link.kind == "temporal":
+        raise InvalidInputError("temporal edges are implied by time: give another kind")
+    known_order(effect_first)
+    kinds = shared.index.edge_kinds
+    if link.kind not in kinds:
+        raise UnknownError(
+            f"there is no edge kind {link.kind!r}: declare it with admin.declare_edge_kind, give "
+            f"one of {', '.join(causal_kinds(kinds))}; a reason in words is given as why="
+        )
+    if all(_noted_as_it_happened(shared, end) for end in (link.cause, link.effect)):
+        # Neither was given a time: the order of telling is not the order of happening.
+        effect_first = "allow"
+    with shared.record.transaction() as write:
+        (edge,) = store_links(write, [link], kinds, effect_first=effect_first)
+    return replace(link_of(edge, link.cause, link.effect), recorded=write.recorded)
+
+
+def _noted_as_it_happened(shared: SharedState, event: str | int) -> bool:
+    """Whether an event's time is that of its writing, as it is where none was given."""
+    if shared.clock != "utc":
+        return False
+    row = shared.record.query(
+        "SELECT recorded - timestamp BETWEEN 0 AND 1000000 FROM events WHERE event_id = ?", (event,)
+    )
+    return bool(row and row[0][0])
+
+
+def declare_edge_kind(shared: SharedState, name: str) -> None:
+    """Make a name an edge kind of this memory, for good; see ``Admin.declare_edge_kind``."""
+    if name in shared.index.edge_kinds:
+        return
+    # The index knows which names it takes; this one is thrown away.
+    shared.store.fresh().declare_edge_kind(name)
+    with shared.record.transaction() as write:
+        kinds = json.loads(shared.record.meta("edge_kinds") or "[]")
+        write.set_meta("edge_kinds", json.dumps([*kinds, name]))
+        write.journal("kind", [name])
+
+
+def set_state(shared: SharedState, events: Iterable[int], state: str) -> None:
+    """Archive events, or make them active again; all of them or none.
+
+    Raises
+    ------
+    UnknownError
+        One of them does not exist; nothing changes.
+    """
+    with shared.record.transaction() as write:
+        write.set_columns("state", dict.fromkeys(events, state))
+
+
+def erase_events(shared: SharedState, listed: list[int]) -> Erased:
+    """Erase events from every file and cache; see ``Memory.erase``."""
+    check_erasable(shared.record, listed)
+    if listed:
+        # What was recalled and is not written down yet is searched with the rest.
+        shared.flush()
+        # Before the record: a death in between leaves texts that can be erased again.
+        _clean_caches(shared, listed)
+    return erase(shared.store, listed)
+
+
+def _clean_caches(shared: SharedState, events: list[int]) -> None:
+    own = getattr(shared.embedder, "forget", None)
+    files = [] if shared.folder is None else sorted(shared.folder.iterdir())
+    beside = [path for path in files if regular(path) and is_cache(path)]
+    if own is None and not beside:
+        return
+    texts, cues = told_of(shared.record, events)
+    texts += (said for cue in cues for said in (dense_text(cue), lexical_text(cue)))
+    if own is not None:
+        own(texts)
+    for path in beside:
+        CachedEmbedder(shared.embedder, path).forget(texts)
+
+
+@contextmanager
+def named(place: int | None) -> Iterator[None]:
+    """Say which of several events an error is about; of one alone, place is None."""
+    try:
+        yield
+    except InvalidInputError as error:
+        if place is None:
+            raise
+        raise type(error)(f"event {place} of those given: {error}") from error
+
+
+def sound(event: Event) -> Event:
+    """Return an event whose every field can be stored, or raise what is wrong with it."""
+    check_event(event)
+    tags = tags_with_mark(event.tags, event.text)
+    return event if tags == event.tags else replace(event, tags=tags)

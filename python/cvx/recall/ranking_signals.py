@@ -1,0 +1,697 @@
+"""Named columns over the candidates of one recall: what the fusion weighs.
+
+`all_signals` computes every column in one pass over the candidates and their neighbours;
+`DEFAULT_WEIGHTS` says what each counts, `SCALES` how it is scaled first. Every signal is a function
+of the candidates with their `Neighbourhood`, knows nothing of any data set, and costs as much as
+there are candidates, never as much as there are events.
+
+| family | columns |
+|---|---|
+| `dense_signals` | dense, dense_window, dense_wide, dense_pair, dense_neighbour |
+| `lexical_signals` | bm25, bm25_window, bm25_wide, coverage, coverage_window, coverage_pair, \
+asked_before, coverage_store |
+| `speaker_signals`, `date_signals` | speaker; date_near, date_month, date_year |
+| `session_signals` | session_best, session_mean, session_coverage |
+| `form_signals`, `length_signals` | answers, asks; length |
+| `title_signals`, `link_signals` | title; linked, residual |
+
+The neighbours of all candidates are joined into one list of rows, each once, so that their
+similarities and words are looked up once for all signals. A window of turns is then a sum over
+places in that list; the place behind its end stands for "no neighbour" and holds zeros. A window's
+vector is the mean of its members', and its similarity to the question the mean of theirs: one
+stored vector an event serves every window, and no vector leaves the index.
+
+A title, or a name, stands for the text that is about it. Every text in which a title occurs, word
+for word, mentions it; the link leads from the text that mentions to the text that is about, and
+never back: what speaks of Paris does not answer what Paris is, but what Paris is may complete it.
+
+The weights are single digits: of a listwise logistic regression on three conversations of LoCoMo,
+with vectors of MiniLM and of the lexical embedder together, doubled and rounded; what came out near
+zero was left out. A column of 1 adds half of its weight to the log-odds that a text is wanted.
+The weights of titles and links are set by reasoning: a link makes a text a candidate for what its
+neighbour lacks, so it has to outweigh a text that merely repeats the neighbour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property, lru_cache
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cvx.dates import relative_dates
+from cvx.recall.corpus_indexes import title_key
+from cvx.recall.fusion import Candidates, FloatArray
+from cvx.recall.question import (
+    HALF_A_DAY,
+    Question,
+    content_words,
+    days_from,
+    forms_of,
+    holders_of,
+    noon_of,
+    plain_words,
+)
+from cvx.recall.visible_events import View
+from cvx.types import IntArray
+
+DEFAULT_WEIGHTS: Mapping[str, float] = MappingProxyType(
+    {
+        "dense": 2.0,
+        "dense_wide": 2.0,
+        "dense_pair": 2.0,
+        "bm25_wide": 5.0,
+        "coverage_pair": 5.0,
+        "speaker": 2.0,
+        "date_near": 8.0,
+        "date_month": 5.0,
+        "session_best": 3.0,
+        "session_coverage": 2.0,
+        "answers": 2.0,
+        "asks": -1.0,
+        "length": 2.0,
+        "title": 5.0,
+        "linked": 8.0,
+        "residual": 8.0,
+    }
+)
+"""Weight of each column; columns that are not named count nothing until they are tuned."""
+
+PASSAGE_WEIGHTS: Mapping[str, float] = MappingProxyType(
+    {"dense": 5.0, "bm25": 5.0, "title": 2.0, "linked": 4.0, "residual": 4.0}
+)
+"""The same in a memory of passages, which have no neighbours that speak of the same: meaning and
+words alike, stretched to one range, and titles and links in the measure of the others."""
+
+COLUMNS = (
+    *DEFAULT_WEIGHTS,
+    "dense_window",
+    "dense_neighbour",
+    "bm25",
+    "bm25_window",
+    "coverage",
+    "coverage_window",
+    "asked_before",
+    "date_year",
+    "session_mean",
+)
+"""Every column that can tell candidates apart: what is tuned."""
+
+SCALES: Mapping[str, Literal["min-max", "none"]] = MappingProxyType(
+    dict.fromkeys(
+        (
+            "dense",
+            "dense_window",
+            "dense_wide",
+            "dense_pair",
+            "dense_neighbour",
+            "bm25",
+            "bm25_window",
+            "bm25_wide",
+        ),
+        "min-max",
+    )
+)
+"""Columns whose level depends on the encoder or on the lengths of texts, and which are therefore
+stretched to [0, 1] among the candidates; the others are what they say, in [-1, 1]."""
+
+
+REACH = 2
+"""Neighbours on either side that windows may take in."""
+
+
+class Neighbourhood:
+    """What the signals share during one recall.
+
+    Parameters
+    ----------
+    question : Question
+        What is asked.
+    candidates : Candidates
+        Rows that may answer.
+    view : View
+        What is visible.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n,), int64
+        The candidates.
+    near : ndarray of shape (e,), int64
+        The candidates and their neighbours, ascending.
+    places : ndarray of shape (n, 5), int64
+        Where in ``near`` a candidate (in the middle) and its neighbours stand; ``e`` for none.
+    """
+
+    def __init__(self, question: Question, candidates: Candidates, view: View) -> None:
+        self.question, self.view = question, view
+        self.rows = candidates.rows
+        window = view.window(self.rows, REACH)
+        found, places = np.unique(window, return_inverse=True)
+        places = places.reshape(window.shape)
+        missing = int(found.size > 0 and found[0] < 0)
+        self.near: IntArray = found[missing:]
+        self.places: IntArray = np.where(window < 0, self.near.size, places - missing)
+
+    @property
+    def own(self) -> IntArray:
+        """Places of the candidates themselves."""
+        return self.places[:, REACH]
+
+    @cached_property
+    def similarity(self) -> npt.NDArray[np.float64]:
+        """Similarity of each place to the question, shape (e + 1,); 0 without a vector."""
+        found = np.nan_to_num(np.asarray(self.view.similarity(self.near), dtype=np.float64))
+        return np.append(found, 0.0)
+
+    @cached_property
+    def asks(self) -> npt.NDArray[np.bool_]:
+        """Whether each place asks something, shape (e + 1,)."""
+        return np.append(self.view.asks[self.near], False)
+
+    @cached_property
+    def lengths(self) -> npt.NDArray[np.float64]:
+        """Characters of each place, shape (e + 1,)."""
+        return np.append(self.view.lengths[self.near].astype(np.float64), 0.0)
+
+    @cached_property
+    def _looked_up(self) -> list[tuple[IntArray, float]]:
+        """Rows that hold each word of the question, with the word's idf."""
+        found = []
+        for word in self.question.words:
+            rows = holders_of(word, self.view)
+            if rows is not None:
+                held = rows.size
+                idf = np.log1p((self.view.size - held + 0.5) / (held + 0.5))
+                found.append((rows, float(idf)))
+        return found
+
+    @cached_property
+    def idf(self) -> npt.NDArray[np.float64]:
+        """How much each word of the question says, shape (t,).
+
+        ln(1 + (N - h + 1/2) / (h + 1/2)) for a word that h of N events hold. Words that too many
+        events hold to be looked up are left out.
+        """
+        return np.array([idf for _, idf in self._looked_up])
+
+    @cached_property
+    def known(self) -> npt.NDArray[np.bool_]:
+        """Whether any event holds the word, shape (t,)."""
+        return np.array([rows.size > 0 for rows, _ in self._looked_up], dtype=np.bool_)
+
+    @cached_property
+    def holds(self) -> npt.NDArray[np.float64]:
+        """Whether each place holds each word, shape (e + 1, t), 0 or 1."""
+        held = np.zeros((self.near.size + 1, len(self._looked_up)))
+        for column, (rows, _) in enumerate(self._looked_up):
+            held[:-1, column] = among(self.near, rows)
+        return held
+
+
+def among(rows: IntArray, ascending: IntArray) -> npt.NDArray[np.bool_]:
+    """Return which rows are in a list that is sorted.
+
+    Examples
+    --------
+    >>> among(np.array([1, 4, 9]), np.array([4, 5])).tolist()
+    [False, True, False]
+    """
+    if not ascending.size:
+        return np.zeros(rows.shape, dtype=np.bool_)
+    at = np.minimum(np.searchsorted(ascending, rows), ascending.size - 1)
+    found: npt.NDArray[np.bool_] = ascending[at] == rows
+    return found
+
+
+def stretched_column(values: FloatArray) -> npt.NDArray[np.float64]:
+    """Scale to [0, 1], from the lowest to the highest; zeros where all are equal.
+
+    Examples
+    --------
+    >>> stretched_column(np.array([2.0, 4.0, 3.0])).tolist()
+    [0.0, 1.0, 0.5]
+    """
+    out = np.asarray(values, dtype=np.float64)
+    if not out.size or out.max() <= out.min():
+        return np.zeros(out.shape)
+    scaled: npt.NDArray[np.float64] = (out - out.min()) / (out.max() - out.min())
+    return scaled
+
+
+_K1, _B = 1.2, 0.75
+_forms_of = lru_cache(maxsize=1 << 16)(forms_of)
+_relative_dates = lru_cache(maxsize=1 << 16)(relative_dates)
+
+
+def dense_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
+    """Compare vectors.
+
+    Returns
+    -------
+    mapping of str to ndarray of shape (n,)
+        ``dense``: similarity of the event. ``dense_window``, ``dense_wide``: of the three and the
+        five events round it. ``dense_pair``: of a question with its answer: the event and the one
+        before it, if that asks; the event and the one after it, if it asks itself; else its own.
+        ``dense_neighbour``: the higher one of its neighbours. Where a window reaches over the end
+        of a session, the mean is over what there is.
+    """
+    # One column a neighbour; "no neighbour" has similarity 0, so that sums need no mask.
+    near = [scene.similarity[column] for column in scene.places.T]
+    there = [(column < scene.near.size).astype(np.float64) for column in scene.places.T]
+    before, own, after = near[REACH - 1], near[REACH], near[REACH + 1]
+    asked = scene.asks[scene.places[:, REACH - 1]]
+    asks = scene.asks[scene.own] & (there[REACH + 1] > 0)
+    partner = np.where(asked, before, np.where(asks, after, own))
+    three = slice(REACH - 1, REACH + 2)
+    return {
+        "dense": own,
+        "dense_window": np.asarray(sum(near[three]) / sum(there[three])),
+        "dense_wide": np.asarray(sum(near) / sum(there)),
+        "dense_pair": (own + partner) / 2,
+        "dense_neighbour": np.maximum(before, after),
+    }
+
+
+def lexical_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
+    """Compare words.
+
+    Returns
+    -------
+    mapping of str to ndarray of shape (n,)
+        ``bm25``, ``bm25_window``, ``bm25_wide``: BM25 of the event, of the three and of the five
+        events round it, as a share of what a text that repeats every word of the question for
+        ever would get. ``coverage``, ``coverage_window``: share of the question's idf that the
+        event, and the three events round it, hold. ``coverage_pair``: the same for the question
+        before an answer together with the answer. ``asked_before``: share that the event before it
+        holds, if that one asks. ``coverage_store``: share that is in words which any event holds,
+        the same for every candidate.
+
+    References
+    ----------
+    Robertson & Zaragoza 2009, The probabilistic relevance framework: BM25 and beyond.
+    """
+    # One small matrix a neighbour: their sums are several times faster than sums over an axis.
+    held = [scene.holds[column] for column in scene.places.T]
+    lengths = [scene.lengths[column] for column in scene.places.T]
+    near = slice(REACH - 1, REACH + 2)
+    own, three, five = held[REACH], sum(held[near]), sum(held)
+    asked = held[REACH - 1] * scene.asks[scene.places[:, REACH - 1]][:, None]
+    # One matrix for all, since each step costs more to call than to compute.
+    shares = _share(scene, np.concatenate([own, three, own + asked, asked, scene.known[None]]))
+    coverage, window, pair, before, store = np.split(shares, scene.rows.size * np.arange(1, 5))
+    parts = ((own, lengths[REACH], 1), (three, sum(lengths[near]), 3), (five, sum(lengths), 5))
+    bm25, bm25_window, bm25_wide = np.split(_bm25(scene, *parts), 3)
+    return {
+        "coverage_store": np.full(scene.rows.size, store[0]),
+        "bm25": bm25,
+        "bm25_window": bm25_window,
+        "bm25_wide": bm25_wide,
+        "coverage": coverage,
+        "coverage_window": window,
+        "coverage_pair": pair,
+        "asked_before": before,
+    }
+
+
+def coverage(scene: Neighbourhood, *places: IntArray) -> npt.NDArray[np.float64]:
+    """Return the share of the question's idf that some places hold together.
+
+    Parameters
+    ----------
+    scene : Neighbourhood
+        The question and its candidates.
+    *places : ndarray of shape (n,), int64
+        One or more places for each of n results.
+
+    Returns
+    -------
+    ndarray of shape (n,), float64
+        In [0, 1]; 0 for a question without content words.
+    """
+    return _share(scene, sum(scene.holds[column] for column in places))
+
+
+def _share(scene: Neighbourhood, counts: Any) -> npt.NDArray[np.float64]:
+    """Return the share of the idf in words that are counted at all; counts of shape (n, t)."""
+    total = float(scene.idf.sum())
+    if total == 0.0:
+        return np.zeros(counts.shape[0])
+    out: npt.NDArray[np.float64] = (counts > 0) @ scene.idf / total
+    return out
+
+
+def _bm25(scene: Neighbourhood, *parts: tuple[Any, Any, int]) -> npt.NDArray[np.float64]:
+    """Return BM25 as a share of its upper bound, in [0, 1), of texts of several events.
+
+    Each part is made of counts of shape (n, t), lengths (n,), and the number of events that a text
+    is made of; one result of shape (n,) follows the other. An event counts a word once, however
+    often it repeats it.
+    """
+    counts = np.concatenate([held for held, _, _ in parts])
+    total = float(scene.idf.sum())
+    if total == 0.0:
+        return np.zeros(counts.shape[0])
+    usual = float(scene.lengths.sum()) / max(scene.near.size, 1)
+    relative = [_B * length / max(usual * events, 1.0) for _, length, events in parts]
+    damp = _K1 * (1 - _B + np.concatenate(relative))
+    out: npt.NDArray[np.float64] = (counts / (counts + damp[:, None])) @ scene.idf / total
+    return out
+
+
+def form_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
+    """Compare the form of the texts with the form of the answer.
+
+    Returns
+    -------
+    mapping of str to ndarray of shape (n,)
+        ``answers``: 1 where the text says the kind of thing that is asked for (when, how long, how
+        many, why, who, where); 0 where the question does not tell. ``asks``: 1 where the text
+        asks something itself.
+    """
+    wanted = scene.question.wanted
+    asks = scene.asks[scene.own].astype(np.float64)
+    if not wanted:
+        return {"answers": np.zeros(scene.rows.size), "asks": asks}
+    forms = np.array([_forms_of(text) for text in scene.view.texts(scene.rows)], dtype=np.int64)
+    return {"answers": (forms & wanted > 0).astype(np.float64), "asks": asks}
+
+
+def length_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
+    """Say how much an event tells.
+
+    Returns
+    -------
+    mapping of str to ndarray of shape (n,)
+        ``length``: ln(1 + characters) / ln(1001), at most 1: greetings and thanks are short.
+    """
+    lengths = scene.lengths[scene.own]
+    return {"length": np.minimum(np.log1p(lengths) / np.log(1001.0), 1.0)}
+
+
+_DAYS_OF_DECAY = 4.0
+_DAY_ALONE = 3.0
+
+
+def speaker_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
+    """Compare who speaks with whom the question names.
+
+    Returns
+    -------
+    mapping of str to ndarray of shape (n,)
+        ``speaker``: 1 where the event is of an entity that is named, 0 where nobody is named,
+        -1 where only others are.
+    """
+    named = scene.question.entities
+    if not named:
+        return {"speaker": np.zeros(scene.rows.size)}
+    speakers = scene.view.entities[scene.rows]
+    # Few are named: comparing with each is several times faster than np.isin.
+    agrees = np.logical_or.reduce([speakers == entity for entity in named])
+    return {"speaker": np.where(agrees, 1.0, -1.0)}
+
+
+def date_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
+    """Compare when the event happened with the dates that the question names.
+
+    Returns
+    -------
+    mapping of str to ndarray of shape (n,)
+        ``date_near``: e^(-days/4) from the nearest day that is named; of a question for nothing but
+        what was on a day, 3 on that day and 0 on others. ``date_month``: 1 in a month
+        that is named, or that a named day is in. ``date_year``: 1 in a year that is named. Of an
+        event that means another day ("last Friday"), the nearer one counts.
+    """
+    dates = scene.question.dates
+    nothing = np.zeros(scene.rows.size)
+    if not dates:
+        return {"date_near": nothing, "date_month": nothing, "date_year": nothing}
+    own = scene.view.timestamps[scene.rows]
+    said = [
+        (place, noon_of(meant.day))
+        for place, text in enumerate(scene.view.texts(scene.rows))
+        for meant in _relative_dates(text, int(own[place]))
+    ]
+    places = np.array([*range(own.size), *(place for place, _ in said)])
+    stamps = np.append(own, np.array([noon for _, noon in said], dtype=np.int64))
+    when = stamps.astype("datetime64[us]")
+    years = when.astype("datetime64[Y]").astype(np.int64) + 1970
+    months = when.astype("datetime64[M]").astype(np.int64) % 12 + 1
+    month, year = np.zeros((2, stamps.size))
+    for named in dates:
+        in_year = np.ones(years.shape, bool) if named.year is None else years == named.year
+        if named.year is not None:
+            year = np.maximum(year, in_year)
+        if named.month is not None:
+            month = np.maximum(month, in_year & (months == named.month))
+    days = days_from(dates, stamps)
+    near = np.exp(-days / _DAYS_OF_DECAY)
+    if scene.question.of_a_day:
+        # Nothing else was asked for: the day outweighs all likeness of words.
+        near = np.where(days <= HALF_A_DAY, _DAY_ALONE, 0.0)
+    out = {"date_near": near, "date_month": month, "date_year": year}
+    for name, each in out.items():
+        best = nothing.copy()
+        np.maximum.at(best, places, each)
+        out[name] = best
+    return out
+
+
+def session_signals(scene: Neighbourhood, score: FloatArray) -> Mapping[str, FloatArray]:
+    """Say how good the session of an event is, by its candidates.
+
+    Parameters
+    ----------
+    scene : Neighbourhood
+        The question and its candidates.
+    score : ndarray of shape (n,)
+        Of each candidate by itself.
+
+    Returns
+    -------
+    mapping of str to ndarray of shape (n,)
+        ``session_best``: the highest score in its session. ``session_mean``: the mean of the three
+        highest. ``session_coverage``: share of the question's idf that the candidates of its
+        session hold together.
+    """
+    sessions = scene.view.sessions[scene.rows]
+    kinds, group = np.unique(sessions, return_inverse=True)
+    held = np.zeros((kinds.size, scene.idf.size))
+    holders, words = np.nonzero(scene.holds[scene.own])
+    held[group[holders], words] = 1.0
+    total = float(scene.idf.sum())
+    covered = held @ scene.idf / total if total else np.zeros(kinds.size)
+    best, mean = _best_and_mean_of_three(score, group, kinds.size)
+    return {
+        "session_best": best[group],
+        "session_mean": mean[group],
+        "session_coverage": covered[group],
+    }
+
+
+def _best_and_mean_of_three(
+    score: FloatArray, group: IntArray, groups: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the highest score of each group, and the mean of its three highest."""
+    order = np.lexsort((-score, group))
+    ordered, descending = group[order], score[order].astype(np.float64)
+    starts = np.searchsorted(ordered, np.arange(groups))
+    first = np.arange(order.size) - starts[ordered] < 3
+    some = ordered[first]
+    sums = np.bincount(some, weights=descending[first], minlength=groups)
+    return descending[starts], sums / np.bincount(some, minlength=groups)
+
+
+_LONGEST = 12
+
+
+class Mention(NamedTuple):
+    """One title within one text.
+
+    Attributes
+    ----------
+    about : int
+        What the title belongs to.
+    title : str
+        The words that were found, folded in case.
+    """
+
+    about: int
+    title: str
+
+
+def title_words(title: str) -> tuple[str, ...]:
+    """Return the words of a title, folded in case, without what distinguishes it in brackets.
+
+    Examples
+    --------
+    >>> title_words("Lilu (mythology)")
+    ('lilu',)
+    """
+    return tuple(title_key(title).split())
+
+
+class Titles:
+    """Titles by their words.
+
+    Only titles that hold a content word count, of at most 12 words; a title of a single word has to
+    begin with a capital in the text, since "Heat" is a film and heat is not.
+
+    Examples
+    --------
+    >>> titles = Titles()
+    >>> titles.add(1, "Lilu (mythology)")
+    >>> titles.add(2, "Demon Dice")
+    >>> titles.mentioned("Lilu is no demon; Demon Dice has many.")
+    [Mention(about=1, title='lilu'), Mention(about=2, title='demon dice')]
+    """
+
+    def __init__(self) -> None:
+        self._about: dict[tuple[str, ...], list[int]] = {}
+        self._longest: dict[str, int] = {}
+
+    def add(self, about: int, title: str) -> None:
+        """Say what a title belongs to; several may share one."""
+        words = title_words(title)
+        if not 0 < len(words) <= _LONGEST or not content_words(" ".join(words)):
+            return
+        self._about.setdefault(words, []).append(about)
+        self._longest[words[0]] = max(len(words), self._longest.get(words[0], 0))
+
+    def mentioned(self, text: str) -> list[Mention]:
+        """Return what a text mentions, each once, in the order of the text.
+
+        Where one title contains another ("New York City", "New York"), the longest counts.
+        """
+        out: dict[int, Mention] = {}
+        for words in self._found(text):
+            for about in self._about[words]:
+                out.setdefault(about, Mention(about, " ".join(words)))
+        return list(out.values())
+
+    def _found(self, text: str) -> Iterator[tuple[str, ...]]:
+        # Both lists hold the same words, the one as written and the other folded.
+        folded = plain_words(text)
+        written = plain_words(text, fold=False)
+        at = 0
+        while at < len(folded):
+            for length in range(self._longest.get(folded[at], 0), 0, -1):
+                words = tuple(folded[at : at + length])
+                if words in self._about and (length > 1 or written[at][:1].isupper()):
+                    yield words
+                    at += length - 1
+                    break
+            at += 1
+
+
+_LONGEST_TITLE = 6
+MENTIONS = "mentions"
+"""The kind of edge from a text to what is about something that it mentions."""
+
+
+def title_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
+    """Say whether the question names the title of a text.
+
+    Returns
+    -------
+    mapping of str to ndarray of shape (n,)
+        ``title``: 1 where the whole title stands in the question, 0 otherwise or without a title.
+    """
+    named = [scene.view.titles(phrase) for phrase in phrases(scene.question.asked)]
+    rows = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *named]))
+    return {"title": among(scene.rows, rows).astype(np.float64)}
+
+
+def phrases(text: str) -> list[str]:
+    """Return every run of up to six words that could be a title: one that starts with a capital.
+
+    Examples
+    --------
+    >>> phrases("Who crossed Red River")
+    ['Who', 'Who crossed', 'Who crossed Red', 'Who crossed Red River', 'Red', 'Red River', 'River']
+    """
+    words = plain_words(text, fold=False)
+    return [
+        " ".join(words[start : start + length])
+        for start, first in enumerate(words)
+        if first[:1].isupper() or first[:1].isdigit()
+        for length in range(1, min(_LONGEST_TITLE, len(words) - start) + 1)
+    ]
+
+
+def link_signals(scene: Neighbourhood, score: FloatArray) -> Mapping[str, FloatArray]:
+    """Follow the links between candidates one step, in their own direction.
+
+    Parameters
+    ----------
+    scene : Neighbourhood
+        The question and its candidates.
+    score : ndarray of shape (n,)
+        Of each candidate by itself, at least 0.
+
+    Returns
+    -------
+    mapping of str to ndarray of shape (n,)
+        ``linked``: the highest score of a candidate that mentions this one, times the weight of the
+        link. ``residual``: over the same candidates, the highest score times the share of the
+        question's idf that this one adds to what the other holds.
+    """
+    linked, residual = np.zeros(scene.rows.size), np.zeros(scene.rows.size)
+    at = {row: place for place, row in enumerate(scene.rows.tolist())}
+    walked = [
+        (at[a], at[b], edge.weight)
+        for a, b, edge in scene.view.links(scene.rows)
+        if edge.kind == MENTIONS and a != b and b in at
+    ]
+    if walked:
+        start, end, weights = (np.array(column) for column in zip(*walked, strict=True))
+        strength = score[start] * weights
+        source, target = scene.own[start], scene.own[end]
+        added = coverage(scene, source, target) - coverage(scene, source)
+        np.maximum.at(linked, end, strength)
+        np.maximum.at(residual, end, strength * added)
+    return {"linked": linked, "residual": residual}
+
+
+_BY_ITSELF = (
+    dense_signals,
+    lexical_signals,
+    speaker_signals,
+    date_signals,
+    form_signals,
+    length_signals,
+    title_signals,
+)
+
+
+def all_signals(question: Question, candidates: Candidates, view: View) -> Mapping[str, FloatArray]:
+    """Compute every column.
+
+    Parameters
+    ----------
+    question : Question
+        From ``read_question``.
+    candidates : Candidates
+        The rows that may answer.
+    view : View
+        What is visible.
+
+    Returns
+    -------
+    mapping of str to ndarray of shape (n,)
+        By name, unscaled.
+    """
+    scene = Neighbourhood(question, candidates, view)
+    columns = dict[str, FloatArray]()
+    for signals in _BY_ITSELF:
+        columns.update(signals(scene))
+    # What stands by its session or its links borrows from others' own content, in equal parts
+    # of meaning and words.
+    content = (stretched_column(columns["dense"]) + columns["coverage"]) / 2
+    return {
+        **columns,
+        **session_signals(scene, content),
+        **link_signals(scene, content),
+    }

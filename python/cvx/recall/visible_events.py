@@ -1,0 +1,526 @@
+"""What one recall may see: who asks, what they may read, and the cue's likeness to any of it.
+
+`scope_of` says it as a filter of the index, as SQL and as masks over the corpus; a `View` is one
+recall's sight of the events.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cvx.cue import PlainQuestion
+from cvx.errors import InvalidInputError
+from cvx.index import RawIndex
+from cvx.recall.corpus import Corpus
+from cvx.recall.corpus_indexes import title_key
+from cvx.recall.question import Question
+from cvx.store.namespaces import check_namespace, narrowed, visible_spaces, visible_sql
+from cvx.store.rows import event_context
+from cvx.types import DEFAULT_NAMESPACE, Cue, Edge, Filter, IntArray, Vector
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks, and for what.
+
+    Parameters
+    ----------
+    namespace : str, default ""
+        Everything of it can come back, and what others made public.
+    also : sequence of str
+        Further namespaces, of which what is shared can come back.
+    where : tuple of Filter
+        One of them is enough. Their ``ids`` are events; ``namespaces`` narrow what can be seen.
+    outcome : {"success", "failure", "any"}, default "success"
+        What may come back where a filter does not say.
+    """
+
+    namespace: str = DEFAULT_NAMESPACE
+    also: tuple[str, ...] = ()
+    where: tuple[Filter, ...] = (Filter(),)
+    outcome: str = "success"
+
+    def passed(self) -> list[str]:
+        """Say what everything that comes back has passed.
+
+        Examples
+        --------
+        >>> Asker("ana", ("bob",), (Filter(since=10, tags=("trip",)),)).passed()
+        ["visible to 'ana', with what 'bob' shares", 'may advise', 'since 10', "tags ('trip',)"]
+        """
+        seen = f"visible to {self.namespace!r}"
+        if self.also:
+            seen += f", with what {', '.join(map(repr, self.also))} shares"
+        told = [
+            [
+                *_ADVICE[where.outcome or self.outcome],
+                *(
+                    f"{part} {value}"
+                    for part, value in where._asdict().items()
+                    if part not in ("recallable", "outcome") and value is not None
+                ),
+            ]
+            for where in self.where
+        ]
+        return [seen, *(told[0] if len(told) == 1 else [" or ".join(map(", ".join, told))])]
+
+
+_ADVICE = {"success": ["may advise"], "failure": ["may not advise"], "any": []}
+_RECALLABLE = {"success": True, "failure": False, "any": None}
+_OF_RECORD = ("kind", "source", "metadata", "min_trust")
+"""What an index knows nothing of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The same thing as a filter, as SQL and as masks.
+
+    Parameters
+    ----------
+    where : Filter
+        For the index; ``ids`` are nodes.
+    sql : str
+        A condition over the columns of ``events``.
+    values : list
+        For its placeholders.
+    readable : ndarray of shape (n,), bool
+        Over the rows of the corpus: what the asker may know of.
+    visible : ndarray of shape (n,), bool
+        What of it passes the filter, and may come back.
+    """
+
+    where: Filter
+    sql: str
+    values: list[object]
+    readable: Mask
+    visible: Mask
+
+
+def scope_of(corpus: Corpus, asker: Asker) -> Scope:
+    """Return what an asker may see.
+
+    Raises
+    ------
+    InvalidInputError
+        A namespace that cannot be one.
+    InvalidInputError
+        A range of times or rewards that ends before it starts.
+    """
+    check_namespace(asker.namespace)
+    for name in asker.also:
+        check_namespace(name)
+    spaces = visible_spaces(asker.namespace, asker.also, corpus.public_namespaces())
+    visible = np.zeros(len(corpus), dtype=bool)
+    for where in asker.where:
+        _check_range("since", _time(where.since), "until", _time(where.until))
+        _check_range("min_reward", where.min_reward, "max_reward", where.max_reward)
+        asked = spaces if where.namespaces is None else narrowed(spaces, where.namespaces)
+        base = corpus.base_mask(tuple(asked), _RECALLABLE[where.outcome or asker.outcome])
+        visible = visible | _narrowed(corpus, base, where)
+    sql, values = _sql(asker)
+    outcomes = {where.outcome or asker.outcome for where in asker.where}
+    recallable = _RECALLABLE[outcomes.pop()] if len(outcomes) == 1 else None
+    readable = corpus.base_mask(tuple(spaces), recallable)
+    if len(asker.where) == 1 and all(getattr(where, part) is None for part in _OF_RECORD):
+        inside = where._replace(
+            namespaces=asked,
+            ids=None if where.ids is None else corpus.nodes_of(np.flatnonzero(visible)),
+        )
+    else:
+        inside = Filter(namespaces=spaces, ids=corpus.nodes_of(np.flatnonzero(visible)))
+    inside = inside._replace(recallable=recallable, outcome=None)
+    return Scope(inside, sql, values, readable, visible)
+
+
+def _check_range(low: str, least: float | None, high: str, most: float | None) -> None:
+    if least is not None and most is not None and least > most:
+        raise InvalidInputError(f"{low} {least} lies above {high} {most}: give them in order")
+
+
+def _narrowed(corpus: Corpus, visible: Mask, where: Filter) -> Mask:
+    until = _time(where.until)
+    for column, least, most in (
+        (corpus.timestamps, _time(where.since), None if until is None else until - 1),
+        (corpus.rewards, where.min_reward, where.max_reward),
+    ):
+        if least is not None:
+            visible = visible & (column >= least)
+        if most is not None:
+            visible = visible & (column <= most)
+    for numbers, chosen in ((corpus.entities, where.entities), (corpus.event_ids, where.ids)):
+        if chosen is not None:
+            visible = visible & np.isin(numbers, _integers(chosen))
+    condition, values = _record_sql(where)
+    if condition:
+        mask = np.zeros(len(corpus), dtype=bool)
+        found = corpus.record.query(f"SELECT event_id FROM events WHERE {condition}", values)
+        mask[corpus.rows_of([event for (event,) in found])] = True
+        visible = visible & mask
+    return visible
+
+
+def _time(value: int | datetime | None) -> int | None:
+    """Return a time of a checked filter, in which datetimes are numbers."""
+    assert not isinstance(value, datetime)
+    return value
+
+
+def _integers(chosen: Any) -> IntArray:
+    return np.array([int(number) for number in chosen], dtype=np.int64)
+
+
+def _record_sql(where: Filter) -> tuple[str, list[object]]:
+    """Return what only the record can tell, as a condition over the columns of ``events``."""
+    parts, values = list[str](), list[object]()
+    if where.tags is not None:
+        parts += ["EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"] * len(where.tags)
+        values += where.tags
+        if not len(where.tags):
+            parts.append("false")
+    for column, chosen in (("kind", where.kind), ("source", where.source)):
+        if chosen is not None:
+            parts.append(f"{column} IN (SELECT value FROM json_each(?))")
+            values.append(json.dumps(list(chosen)))
+    if where.min_trust is not None:
+        parts.append("trust >= ?")
+        values.append(where.min_trust)
+    for key, asked in (where.metadata or {}).items():
+        conditions = asked if isinstance(asked, Mapping) else {"is": asked}
+        for how, limit in conditions.items():
+            part, wanted = _metadata_sql(how, limit)
+            parts.append(part)
+            values += [key, *wanted]
+    return " AND ".join(parts), values
+
+
+_AT_KEY = "EXISTS (SELECT 1 FROM json_each(metadata) AS m WHERE m.key = ?"
+_SIGNS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+
+def _metadata_sql(how: str, limit: Any) -> tuple[str, list[object]]:
+    """Return one condition on the value under a key, which comes first among its placeholders.
+
+    What is of another type than a limit is neither above nor below it.
+    """
+    if how == "exists":
+        return f"{'' if limit else 'NOT '}{_AT_KEY})", []
+    if how in _SIGNS:
+        kinds = "('text')" if isinstance(limit, str) else "('integer', 'real')"
+        return f"{_AT_KEY} AND m.type IN {kinds} AND m.value {_SIGNS[how]} ?)", [limit]
+    listed = list(limit) if how == "in" else [limit]
+    # Compared as JSON, in which true, 1 and "1" are told apart, but not 1 and 1.0.
+    same = (
+        f"EXISTS (SELECT 1 FROM json_each(?) AS w WHERE {_KIND.format('w')} = {_KIND.format('m')}"
+    )
+    return (
+        f"{'NOT ' if how == 'ne' else ''}{_AT_KEY} AND {same} AND w.value IS m.value))",
+        [json.dumps(listed)],
+    )
+
+
+_KIND = "CASE {0}.type WHEN 'integer' THEN 'real' ELSE {0}.type END"
+
+
+def ways_sql(asker: Asker) -> tuple[str, list[object]]:
+    """Return what passes one of the asker's filters, as a condition over ``events``."""
+    each = [
+        _filter_sql(where, _RECALLABLE[where.outcome or asker.outcome]) for where in asker.where
+    ]
+    ways = " OR ".join(f"({condition})" for condition, _ in each) or "false"
+    return f"({ways})", [value for _, some in each for value in some]
+
+
+def _sql(asker: Asker) -> tuple[str, list[object]]:
+    sql, values = visible_sql(asker.namespace, asker.also)
+    sql += " AND state = 'active' AND node IS NOT NULL"
+    ways, more = ways_sql(asker)
+    return f"{sql} AND {ways}", [*values, *more]
+
+
+def _filter_sql(where: Filter, recallable: bool | None) -> tuple[str, list[object]]:
+    parts, values = ["true"], list[object]()
+    if recallable is not None:
+        parts.append("recallable = ?")
+        values.append(int(recallable))
+    for column, sign, value in (
+        ("timestamp", ">=", where.since),
+        ("timestamp", "<", where.until),
+        ("reward", ">=", where.min_reward),
+        ("reward", "<=", where.max_reward),
+    ):
+        if value is not None:
+            parts.append(f"{column} {sign} ?")
+            values.append(value)
+    for column, chosen in (("entity", where.entities), ("event_id", where.ids)):
+        if chosen is not None:
+            parts.append(f"{column} IN (SELECT value FROM json_each(?))")
+            values.append(str(_integers(chosen).tolist()))
+    if where.namespaces is not None:
+        parts.append("namespace IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(list(where.namespaces)))
+    condition, told = _record_sql(where)
+    return " AND ".join([*parts, *filter(None, [condition])]), [*values, *told]
+
+
+_SAMPLE = 128
+
+
+AnyQuestion: TypeAlias = Question | PlainQuestion
+"""What a reader makes of a cue: taken apart, or as two texts."""
+
+
+class View:
+    """One recall's sight of a memory.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        All events, as columns.
+    index : RawIndex
+        Their vectors.
+    scope : Scope
+        Which of them may come back.
+    cue : Cue
+        What is asked.
+    now : int
+        In the unit of the timestamps.
+    k : int
+        How many hits are wanted.
+
+    Attributes
+    ----------
+    question : Question or PlainQuestion
+        What the reader made of the cue; set before any source is asked.
+    vector : ndarray of shape (dim,), float32, or None
+        Where the cue lies; None where it could not be embedded.
+    pending : mapping of int to int
+        When events were used, where that is not written down yet.
+    """
+
+    question: AnyQuestion
+    vector: Vector | None
+
+    def __init__(
+        self, corpus: Corpus, index: RawIndex, scope: Scope, cue: Cue, now: int, k: int
+    ) -> None:
+        self.corpus = corpus
+        self.index = index
+        if cue.event is not None:
+            # What led to it is wanted, not the event itself.
+            visible = scope.visible & (corpus.event_ids != cue.event)
+            scope = replace(scope, visible=visible)
+        self.scope = scope
+        self.cue = cue
+        self.now = now
+        self.k = k
+        self.pending: Mapping[int, int] = {}
+        self.vector = cue.vector
+        self.size = int(np.count_nonzero(scope.readable))
+        # By row of the corpus; only the pages that are touched ever take memory or time.
+        self._similar = np.zeros(len(corpus))
+        self._measured = np.zeros(len(corpus), dtype=np.bool_)
+
+    def pool(self, least: int) -> int:
+        """Return how many candidates a source looks for: three for each hit, or ``least``."""
+        return max(least, 3 * self.k)
+
+    @property
+    def visible(self) -> Mask:
+        """Which rows of the corpus may come back."""
+        return self.scope.visible
+
+    @property
+    def readable(self) -> Mask:
+        """Which rows the asker may know of, whatever its filter; there are ``size`` of them."""
+        return self.scope.readable
+
+    @property
+    def event_ids(self) -> IntArray:
+        """Of all rows."""
+        return self.corpus.event_ids
+
+    @property
+    def entities(self) -> IntArray:
+        """Of all rows."""
+        return self.corpus.entities
+
+    @property
+    def timestamps(self) -> IntArray:
+        """Of all rows."""
+        return self.corpus.timestamps
+
+    @property
+    def sessions(self) -> IntArray:
+        """Codes of the sessions of all rows; see `Timelines`."""
+        return self.corpus.timelines.sessions
+
+    @property
+    def lengths(self) -> IntArray:
+        """Characters of all rows."""
+        return self.corpus.lengths
+
+    @property
+    def asks(self) -> Mask:
+        """Which of all rows hold a question mark."""
+        return self.corpus.asks
+
+    @cached_property
+    def names(self) -> Mapping[str, frozenset[int]]:
+        """Words, in lower case, that name an entity."""
+        return self.corpus.names(tuple(self.scope.where.namespaces or ()))
+
+    @property
+    def passages(self) -> bool:
+        """Whether what the asker may know of are passages of documents: see `Corpus.passages`."""
+        return self.corpus.passages(tuple(self.scope.where.namespaces or ()), self.readable)
+
+    def window(self, rows: IntArray, reach: int) -> IntArray:
+        """Return rows with their readable neighbours in time; see `Timelines.window`."""
+        around = self.corpus.timelines.window(rows, reach)
+        hidden = (around >= 0) & ~self.readable[around]
+        hidden[:, reach] = False
+        return np.where(hidden, -1, around)
+
+    def postings(self, word: str) -> IntArray | None:
+        """Return the readable rows that hold a word, ascending; None where too many do."""
+        scope = self.scope.where
+        return self.corpus.postings(word, tuple(scope.namespaces or ()), scope.recallable)
+
+    def last_used(self, rows: IntArray) -> IntArray:
+        """Return when events were used last; what never was, when it happened."""
+        out = self.timestamps[rows].copy()
+        events = self.event_ids[rows].tolist()
+        for event, (_, last) in self.corpus.record.used(events).items():
+            if last is not None:
+                at = events.index(event)
+                out[at] = max(out[at], last)
+        for at, event in enumerate(events) if self.pending else ():
+            out[at] = max(out[at], self.pending.get(event, out[at]))
+        return out
+
+    def use(self, rows: IntArray) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return how often events were followed, and how often that helped."""
+        places = {
+            event_context(event): at for at, event in enumerate(self.event_ids[rows].tolist())
+        }
+        followed, helped = np.zeros(len(rows)), np.zeros(len(rows))
+        for context, taken, paid in self.corpus.record.query(
+            "SELECT context, followed, helped FROM usage"
+            " WHERE context IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(places)),),
+        ):
+            followed[places[context]], helped[places[context]] = taken, paid
+        return followed, helped
+
+    def idf(self, holders: int) -> float:
+        """Return how much a word says that so many of the readable events hold."""
+        return math.log1p((self.size - holders + 0.5) / (holders + 0.5))
+
+    def titles(self, title: str) -> IntArray:
+        """Return the readable rows that have a title, compared by its words."""
+        known = self.corpus.naming.titles
+        rows = np.array(known.get(title_key(title), ()) if known else (), dtype=np.int64)
+        return rows[self.readable[rows]]
+
+    def texts(self, rows: IntArray) -> list[str]:
+        """Return the texts of these rows."""
+        return self.corpus.texts(rows)
+
+    def to_similarity(self, distances: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        """Turn distances of the index's metric into similarities."""
+        far = distances.astype(np.float64)
+        return 1.0 / (1.0 + far) if self.index.metric == "l2" else 1.0 - far
+
+    def to_distance(self, similarity: float) -> float:
+        """Turn a similarity back into a distance."""
+        if self.index.metric != "l2":
+            return 1.0 - similarity
+        return 1.0 / similarity - 1.0 if similarity > 0.0 else math.inf
+
+    def similarity(self, rows: IntArray) -> npt.NDArray[np.float64]:
+        """Return how similar rows are to the cue, exactly.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,), int64
+            At least 0.
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+            The best over an event and its aliases; NaN without a vector.
+        """
+        if self.vector is None:
+            return np.full(len(rows), np.nan)
+        missing = rows[~self._measured[rows]]
+        if len(missing):
+            self._measure(missing)
+        return self._similar[rows]
+
+    def background(self, fewest: int) -> tuple[float, float] | None:
+        """Return mean and standard deviation of the similarity of two readable events at random.
+
+        Parameters
+        ----------
+        fewest : int
+            With fewer events that have a vector, nothing is known: None.
+        """
+        kept, spaces = self.corpus.backgrounds, tuple(self.scope.where.namespaces or ())
+        known = kept.get(spaces)
+        if known is None or self.size > 2 * known[0]:
+            nodes = self.corpus.nodes[self.readable & (self.corpus.nodes >= 0)]
+            some = np.random.default_rng(0).permutation(nodes)[:_SAMPLE].tolist()
+            vectors = [vector for node in some if (vector := self.index.vector(node)) is not None]
+            spread = None
+            if len(vectors) >= max(fewest, 2) and self.index.metric != "l2":
+                rows = np.array(vectors, dtype=np.float64)
+                rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+                pairs = (rows @ rows.T)[np.triu_indices(len(rows), 1)]
+                spread = float(pairs.mean()), float(pairs.std())
+            known = kept[spaces] = self.size, spread
+        return known[1]
+
+    def note_similarity(self, rows: IntArray, similar: npt.NDArray[np.float64]) -> None:
+        """Take down similarities that a search has measured, the best of each event."""
+        self._similar[rows] = similar
+        self._measured[rows] = True
+
+    def _measure(self, rows: IntArray) -> None:
+        self.note_similarity(rows, np.full(len(rows), np.nan))
+        nodes = self.corpus.nodes_of(rows)
+        if len(nodes) and self.vector is not None:
+            # The spaces of the scope, whatever else it asks for: neighbours count too.
+            near = Filter(ids=nodes, namespaces=self.scope.where.namespaces, recallable=None)
+            ids, distances = self.index.search(self.vector, len(nodes), where=near)
+            owners = self.corpus.rows_of_nodes(ids)
+            # Farthest first, so that of an event's nodes the nearest is written last.
+            self._similar[owners[::-1]] = self.to_similarity(distances)[::-1]
+
+    def links(self, rows: IntArray, *, incoming: bool = False) -> list[tuple[int, int, Edge]]:
+        """Return the links that start at these rows, or end there: (from row, to row, edge).
+
+        Those whose other end is not readable are left out.
+        """
+        if not self.corpus.linked or not len(rows):
+            return []
+        nodes = self.corpus.nodes_of(rows).tolist()
+        edges = self.corpus.record.links_of(nodes, incoming=incoming)
+        ends = np.array([(e.from_node, e.to_node) for e in edges], dtype=np.int64).reshape(-1, 2)
+        owners = self.corpus.rows_of_nodes(ends.ravel()).reshape(-1, 2)
+        seen = np.all((owners >= 0) & self.readable[owners], axis=1)
+        return [
+            (a, b, edge)
+            for (a, b), edge, shown in zip(owners.tolist(), edges, seen, strict=True)
+            if shown
+        ]
