@@ -19,10 +19,10 @@ import pytest
 
 from cvx.embed import LexicalEmbedder
 from cvx.memory import Memory
-from cvx.memory.doctor import check
 from cvx.memory.reembed import reembed
 from cvx.store import rows
 from tests.golden.make_store import ANSWERS, FOLDER, OF_WRITING, ask, make
+from tests.store.index_comparison import check
 
 # It was made later than the fixed time at which it is asked here.
 pytestmark = pytest.mark.filterwarnings("ignore::cvx.errors.ClockWarning")

@@ -28,7 +28,7 @@ def test_a_store_is_copied_by_two_commands(tmp_path: Path, ending: str) -> None:
     taken = process(tmp_path / "copy", "import", path, "--json")
     assert taken.json == {"merged": False, "rows": written.json["rows"], "left_out": {}}
     assert "rain fell" in process(tmp_path / "copy", "recall", "it poured").out
-    assert process(tmp_path / "copy", "doctor", "--deep").out.endswith("sound\n")
+    assert process(tmp_path / "copy", "doctor").out.endswith("sound\n")
 
 
 def test_an_export_goes_through_a_pipe(cvx: Cvx, tmp_path: Path) -> None:

@@ -119,13 +119,6 @@ def stale_lock(folder: Path) -> None:
     (folder / "LOCK").write_bytes(b"%020d %08x\n" % (seq, chain))
 
 
-def disagreeing_index(folder: Path) -> None:
-    """Let a row say something else than the snapshot holds, with a checksum that is right."""
-    with opened(folder) as db:
-        db.execute("UPDATE events SET reward = 0.125 WHERE event_id = 1")
-        db.execute(rows.renew_crc_sql("events", "event_id = 1"))
-
-
 def without_json(folder: Path) -> None:
     path = manifest(folder)
     told, _ = path.read_text().split("\n", 1)

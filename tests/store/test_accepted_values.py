@@ -20,7 +20,6 @@ from cvx.embed import LexicalEmbedder
 from cvx.errors import DamagedRowsWarning, InvalidInputError
 from cvx.index import RawIndex
 from cvx.memory import Memory
-from cvx.memory.doctor import check
 from cvx.memory.transfer import export, import_export
 from cvx.store import rows
 from cvx.store.replica import Replica
@@ -28,6 +27,7 @@ from cvx.types import Cue, Event
 from cvx.validation import cleaned, storable_metadata
 from tests.counting import NIGHTLY, tried
 from tests.store import planted
+from tests.store.index_comparison import check
 
 HALF = "\ud83d"
 ODD_TEXT = st.text(alphabet=st.characters(codec=None), max_size=12) | st.sampled_from(

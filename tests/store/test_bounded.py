@@ -11,10 +11,11 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.memory import Memory
-from cvx.memory.doctor import check, rescue
+from cvx.memory.check import rescue
 from cvx.memory.transfer import export, import_export
 from cvx.store import Record
 from cvx.types import Cue, Event
+from tests.store.index_comparison import check
 
 LOG = 16 * 2**20
 

@@ -14,10 +14,10 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import RecordIOError, StoreVersionError
 from cvx.memory import Memory
-from cvx.memory.doctor import check
 from cvx.store import rows
 from cvx.store.failpoints import ENVIRONMENT
 from tests.store import planted
+from tests.store.index_comparison import check
 from tests.store.planted import sql
 from tests.store.processes import embedder
 
@@ -366,16 +366,6 @@ def test_a_lost_tail_is_named_and_nothing_is_touched_until_it_is_accepted(folder
     assert list((folder / "index").glob("*.lost"))
     with Memory.open(folder, embedder=embedder()) as memory:
         assert len(memory) == 15
-
-
-def test_an_index_that_disagrees_with_the_record_is_found_by_looking_deeper(folder: Path) -> None:
-    planted.disagreeing_index(folder)
-    assert check(folder).findings == ()
-    report = check(folder, deep=True)
-    assert {c for c, _ in found(report)} == {"index_differs"}
-    assert "node 0 differs" in report.findings[0].what
-    assert check(folder, deep=True, mend=True).left == ()
-    assert check(folder, deep=True).findings == ()
 
 
 def test_a_broken_off_erase_is_finished(tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ from cvx.causal.judges import RuleJudge
 from cvx.causal.memory_core import CausalMemoryCore
 from cvx.errors import CvxError, ExportError, FileError, InvalidInputError
 from cvx.memory import Memory
-from cvx.memory.doctor import check
 from cvx.memory.transfer import export, from_duckdb, import_export
 from cvx.store import rows
 from tests.store import planted
+from tests.store.index_comparison import check
 from tests.store.processes import embedder
 
 pytestmark = pytest.mark.requirement("B16")

@@ -21,13 +21,14 @@ import pytest
 
 from cvx.errors import CvxError, DamagedStoreError
 from cvx.memory import Memory
-from cvx.memory.doctor import check, rescue
+from cvx.memory.check import rescue
 from cvx.memory.transfer import export, import_export
 from cvx.store import rows
 from cvx.types import Cue
 from tests.counting import NIGHTLY
 from tests.counting import tried as told_tried
 from tests.store import planted
+from tests.store.index_comparison import check
 from tests.store.processes import embedder
 from tests.store.test_foreign_export import Lines, changed
 

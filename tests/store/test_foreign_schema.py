@@ -10,11 +10,12 @@ import pytest
 
 from cvx.errors import DamagedStoreError, StoreVersionError
 from cvx.memory import Memory
-from cvx.memory.doctor import check, rescue
+from cvx.memory.check import rescue
 from cvx.store import Record, rows
 from cvx.store.database import describe
 from cvx.store.doctor.findings import Check
 from tests.store import planted
+from tests.store.index_comparison import check
 from tests.store.processes import embedder
 
 pytestmark = pytest.mark.requirement("B16")

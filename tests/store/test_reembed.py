@@ -11,13 +11,13 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import EmbedderDimensionError, InvalidInputError, SettingsMismatchError
 from cvx.memory import Memory
-from cvx.memory.doctor import check
 from cvx.memory.reembed import reembed
 from cvx.store import Record
 from cvx.store.failpoints import ENVIRONMENT
 from cvx.store.reembed import Target
 from cvx.types import Event, Vector
 from tests.store import planted
+from tests.store.index_comparison import check
 from tests.store.processes import embedder
 
 NEW = LexicalEmbedder(dim=24)

@@ -8,9 +8,10 @@ import pytest
 
 from cvx.errors import DamagedStoreError, FileError, StoreNotFoundError
 from cvx.memory import Memory
-from cvx.memory.doctor import check, rescue
+from cvx.memory.check import rescue
 from cvx.store import rows
 from tests.store import planted
+from tests.store.index_comparison import check
 from tests.store.processes import embedder
 
 EVENTS = 600

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from cvx.embed import LexicalEmbedder
 from cvx.errors import ExportError, FileError, SettingsMismatchError
 from cvx.memory import Memory
-from cvx.memory.doctor import check
 from cvx.memory.transfer import (
     Origin,
     export,
@@ -25,8 +24,9 @@ from cvx.memory.transfer import (
 )
 from cvx.store.failpoints import ENVIRONMENT
 from cvx.store.files import HALF_IMPORT
-from cvx.store.transfer.duckdb_file import Cause, _open_circles, depths
+from cvx.store.transfer.duckdb_file import Cause, _open_circles
 from tests.store import planted
+from tests.store.index_comparison import check
 from tests.store.processes import embedder
 
 FORMATS = ("jsonl", "parquet", "duckdb")
@@ -385,7 +385,6 @@ def test_primary_causes_form_no_circle_and_lose_no_more_than_that(causes: dict[i
         while seen[-1] in causes:
             seen.append(causes[seen[-1]].event)
             assert len(seen) == len(set(seen))
-        assert depths(causes).get(start, 0) == len(seen) - 1
     for lost in before.keys() - causes.keys():
         event = before[lost].event
         while event != lost:

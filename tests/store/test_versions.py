@@ -17,13 +17,13 @@ from cvx.embed import LexicalEmbedder
 from cvx.errors import DuplicateKeyError, InvalidInputError, ReadOnlyError, UnknownError
 from cvx.learn.decay import BlindDecay
 from cvx.memory import Memory
-from cvx.memory.doctor import check
 from cvx.memory.reembed import reembed
 from cvx.memory.transfer import export, import_export
 from cvx.recall.corpus import Corpus
 from cvx.scoring.usage import UsageTracker, Whose
 from cvx.types import Cue, Event, Vector
 from tests.store.facade import memory, texts
+from tests.store.index_comparison import check
 from tests.store.processes import CONTEXT, consistent, embedder
 
 __all__ = ["memory"]

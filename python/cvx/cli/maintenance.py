@@ -199,10 +199,6 @@ def doctor(
     repair: Annotated[
         bool, typer.Option("--repair", help="Repair what can be; say what was done.")
     ] = False,
-    deep: Annotated[
-        bool,
-        typer.Option("--deep", help="Also compare the index with one built from the record."),
-    ] = False,
     accept_lost_tail: Annotated[
         bool,
         typer.Option(
@@ -242,7 +238,7 @@ def doctor(
     from cvx.memory.doctor import check
 
     if discard or salvage is not None:
-        if repair or deep or accept_lost_tail or look_for or (discard and salvage is not None):
+        if repair or accept_lost_tail or look_for or (discard and salvage is not None):
             raise typer.BadParameter("--discard and --salvage go alone")
         if salvage is None:
             _discard(folder_of(store), as_json=json)
@@ -258,7 +254,6 @@ def doctor(
         report = check(
             folder,
             mend=repair,
-            deep=deep,
             accept_lost_tail=accept_lost_tail,
             look_for=[text for one in look_for or () for text in _texts(one)],
             progress=tick,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from cvx.arguments import some_texts
@@ -16,15 +15,12 @@ from cvx.errors import (
 )
 from cvx.store import IndexKind
 from cvx.store.doctor import Report, Salvaged, examine, repair, salvage
-from cvx.store.doctor.findings import Check
-from cvx.store.doctor.folder_checks import index_differences
 
 
 def check(
     path: str | os.PathLike[str],
     *,
     mend: bool = False,
-    deep: bool = False,
     accept_lost_tail: bool = False,
     look_for: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
@@ -41,8 +37,6 @@ def check(
         Repair what can be repaired without losing what was acknowledged: damaged rows, and what
         hangs on them, move to the table ``set_aside``; text index, secondary indexes and snapshots
         are built anew; a broken-off erase is finished.
-    deep : bool, default False
-        Also build the index from the record and compare it with the stored one, node by node.
     accept_lost_tail : bool, default False
         With ``mend``: go on although the newest changes are known to be missing.
     look_for : sequence of str
@@ -85,12 +79,8 @@ def check(
     except (SettingsMismatchError, DamagedStoreError, RecordIOError):
         # Nothing was stored yet, or nothing can be read, which the examination says: either way
         # there is no index to look at.
-        mend = deep = False
+        mend = False
     report = examine(folder, kind, look_for=looked_for, progress=progress)
-    unopenable = any(f.check in (Check.FILE, Check.MISPLACED) for f in report.findings)
-    if kind is not None and deep and not unopenable:
-        found = (*report.findings, *index_differences(folder, kind))
-        report = replace(report, findings=found, left=found)
     if kind is None or not mend:
         return report
     return repair(folder, kind, report, accept_lost_tail=accept_lost_tail)

@@ -35,7 +35,6 @@ class Check(StrEnum):
     ERASE_UNFINISHED = "erase_unfinished"
     REEMBED_UNFINISHED = "reembed_unfinished"
     STAGED_ROW = "staged_row"
-    INDEX_DIFFERS = "index_differs"
     REMAINS = "remains"
     EXPOSED = "exposed"
     CLOCK_AHEAD = "clock_ahead"

@@ -11,16 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from cvx.errors import CvxError, SnapshotError
-from cvx.index import RawIndex
+from cvx.errors import SnapshotError
 from cvx.store import rows
 from cvx.store.database import reaches, tail_of
 from cvx.store.doctor.findings import Check, Finding
 from cvx.store.files import HALF_EXPORT, HALF_IMPORT, HALF_SNAPSHOT, SNAPSHOT, read_own, regular
 from cvx.store.lock import Tail, parse_tail
-from cvx.store.record import Record
-from cvx.store.replica import Replica
-from cvx.store.snapshots import Manifest, Snapshots, load
+from cvx.store.snapshots import Manifest, load
 from cvx.store.store import IndexKind
 
 
@@ -193,60 +190,6 @@ def exposed(folder: Path, seen: Seen) -> Iterator[Finding]:
 
 
 _OTHERS = 0o077 if os.name == "posix" else 0
-_MOST_NODES = 20
-"""Nodes that are named one by one."""
-
-
-def index_differences(folder: Path, kind: IndexKind) -> list[Finding]:
-    """Compare the newest good snapshot, brought up to date, with an index built from the record.
-
-    Both are made from a copy of the record in RAM; nothing on disk changes but that a missing
-    lock file is made.
-    """
-    try:
-        with Record(folder / "memory.db") as record:
-            loaded = Snapshots(folder / "index", record, kind.made).newest()
-            twin = record.copy()
-        with twin:
-            built = Replica(twin, lambda: kind.empty(twin)).index
-            if loaded is None:
-                return []
-            stored = Replica(twin, lambda: kind.empty(twin), loaded).index
-    except CvxError as error:
-        return [Finding(Check.INDEX_DIFFERS, "index", f"it cannot be built: {error}")]
-    where = f"index/{loaded[1]}.cvx"
-    return [Finding(Check.INDEX_DIFFERS, where, what) for what in _differences(stored, built)]
-
-
-def _differences(stored: RawIndex, built: RawIndex) -> Iterator[str]:
-    given = [int(index.stats()["ids_given"]) for index in (stored, built)]
-    if given[0] != given[1]:
-        yield f"it has given {given[0]} ids, the record {given[1]}"
-        return
-    nodes = [node for node in range(given[0]) if _node(stored, node) != _node(built, node)]
-    for node in nodes[:_MOST_NODES]:
-        yield f"node {node} differs from its row in the record"
-    if len(nodes) > _MOST_NODES:
-        yield f"{len(nodes) - _MOST_NODES} further nodes differ"
-    edges = [
-        {(e.from_node, e.to_node, e.kind, e.weight) for e in index.edges()}
-        for index in (stored, built)
-    ]
-    for a, b, kind, _ in sorted(edges[0] ^ edges[1])[:_MOST_NODES]:
-        yield f"the edge {a} -> {b} ({kind}) is not the same in both"
-
-
-def _node(index: RawIndex, node: int) -> tuple[object, ...] | None:
-    if node not in index:
-        return None
-    vector = index.vector(node)
-    return (
-        index.step(node),
-        index.namespace(node),
-        index.tags(node),
-        index.recallable(node),
-        None if vector is None else vector.tobytes(),
-    )
 
 
 _CHUNK = 1 << 20

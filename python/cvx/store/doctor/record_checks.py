@@ -96,46 +96,43 @@ def differing_words(db: sqlite3.Connection, damaged: Collection[object]) -> Iter
     try:
         fulltext.refill(db)
         for table in tables:
-            yield from _compared(db, table, set(damaged))
+            yield from _compared(db, table, damaged)
     finally:
         db.text_factory = factory
         for table in tables:
             db.execute(f"DROP TABLE temp.{table}")
 
 
-def _compared(db: sqlite3.Connection, table: str, damaged: set[object]) -> Iterator[Finding]:
-    expected = _postings(db, "temp", table)
+_DIFFERING = """
+WITH stored AS (SELECT doc, term, offset FROM temp.words_of_main),
+    expected AS (SELECT doc, term, offset FROM temp.words_of_temp)
+SELECT doc, doc IN (SELECT doc FROM stored), doc IN (SELECT doc FROM expected) FROM (
+    SELECT doc FROM (SELECT * FROM stored EXCEPT SELECT * FROM expected)
+    UNION SELECT doc FROM (SELECT * FROM expected EXCEPT SELECT * FROM stored)
+) ORDER BY doc
+"""
+_DIFFERENCE = {
+    (False, True): (Check.WORD_MISSING, "is not in the text index: its words do not find it"),
+    (True, False): (Check.WORD_EXTRA, "is in the text index, and there is no such text"),
+    (True, True): (Check.WORD_DIFFERENT, "is in the text index with other words"),
+}
+
+
+def _compared(db: sqlite3.Connection, table: str, damaged: Collection[object]) -> Iterator[Finding]:
     try:
-        stored = _postings(db, "main", table)
+        for schema in ("main", "temp"):
+            words = f"fts5vocab('{schema}', '{table}', 'instance')"
+            db.execute(f"CREATE VIRTUAL TABLE temp.words_of_{schema} USING {words}")
+        for event, stored, expected in db.execute(_DIFFERING).fetchall():
+            if event not in damaged:
+                check, what = _DIFFERENCE[bool(stored), bool(expected)]
+                where = f"{table} [{event}]"
+                yield Finding(check, where, f"event {event} {what}", table, (event,))
     except sqlite3.DatabaseError as error:
         yield Finding(Check.WORD_DIFFERENT, table, f"the text index cannot be read ({error})")
-        return
-    for event in sorted(expected.keys() | stored.keys()):
-        if event in damaged or expected.get(event) == stored.get(event):
-            continue
-        if event not in stored:
-            check, what = Check.WORD_MISSING, "is not in the text index: its words do not find it"
-        elif event not in expected:
-            check, what = Check.WORD_EXTRA, "is in the text index, and there is no such text"
-        else:
-            check, what = Check.WORD_DIFFERENT, "is in the text index with other words"
-        yield Finding(check, f"{table} [{event}]", f"event {event} {what}", table, (event,))
-
-
-def _postings(db: sqlite3.Connection, schema: str, table: str) -> dict[int, int]:
-    """Return a fingerprint of the words of each event and their places."""
-    vocabulary = f"temp.vocabulary_of_{schema}_{table}"
-    db.execute(
-        f"CREATE VIRTUAL TABLE {vocabulary} USING fts5vocab('{schema}', '{table}', 'instance')"
-    )
-    try:
-        found: dict[int, int] = {}
-        for term, event, place in db.execute(f"SELECT term, doc, offset FROM {vocabulary}"):
-            mark = zlib.crc32(f"{place} {term}".encode())
-            found[event] = found.get(event, 0) + mark + (1 << 64)
-        return found
     finally:
-        db.execute(f"DROP TABLE {vocabulary}")
+        for schema in ("main", "temp"):
+            db.execute(f"DROP TABLE IF EXISTS temp.words_of_{schema}")
 
 
 _NODES = "(SELECT node FROM events WHERE node IS NOT NULL UNION ALL SELECT node FROM aliases)"

@@ -25,7 +25,7 @@ from cvx.store.writer import Writer
 
 _WORDS = (Check.WORD_MISSING, Check.WORD_EXTRA, Check.WORD_DIFFERENT)
 _LOST = (Check.LOST_TAIL, Check.SNAPSHOT_AHEAD)
-_BAD_SNAPSHOTS = (Check.SNAPSHOT_DAMAGED, Check.SNAPSHOT_FOREIGN, Check.INDEX_DIFFERS)
+_BAD_SNAPSHOTS = (Check.SNAPSHOT_DAMAGED, Check.SNAPSHOT_FOREIGN)
 _OUTSIDE = (*_LOST, *_BAD_SNAPSHOTS, Check.FILE, Check.SCHEMA, Check.PAGE)
 """What is not inside the record, or beyond repair."""
 
@@ -205,7 +205,7 @@ def _changes_an_index(one: Finding) -> bool:
     """Whether an index that was built before the repair may hold something else than the rows."""
     if one.check in (Check.ROW, Check.VALUE):
         return one.table in ("events", "aliases", "journal")
-    return one.check in (Check.JOURNAL_GAP, Check.JOURNAL_CHAIN, Check.INDEX_DIFFERS)
+    return one.check in (Check.JOURNAL_GAP, Check.JOURNAL_CHAIN)
 
 
 def _rest(write: Writer, found: list[Finding], mended: Mended) -> list[str]:

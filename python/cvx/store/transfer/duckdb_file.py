@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,7 +22,7 @@ from cvx.extras import needs
 from cvx.store import rows
 from cvx.store.files import written_whole
 from cvx.store.transfer import parquet
-from cvx.store.transfer.format import Batch, Header, Row, check_rows
+from cvx.store.transfer.format import Batch, Header, Incoming
 
 if TYPE_CHECKING:
     import duckdb
@@ -87,28 +87,6 @@ def _open_circles(causes: dict[int, Cause]) -> None:
             circle = path[path.index(event) :]
             del causes[max(circle)]
         sound.update(path)
-
-
-def depths(causes: dict[int, Cause]) -> dict[int, int]:
-    """Return how many causes lie behind each event that has one, its root at 0.
-
-    Examples
-    --------
-    >>> depths({2: Cause(1, "because"), 3: Cause(2, "because")})
-    {2: 1, 3: 2}
-    """
-    out: dict[int, int] = {}
-    for start in causes:
-        path = []
-        event = start
-        while event in causes and event not in out:
-            path.append(event)
-            event = causes[event].event
-        depth = out.get(event, 0)
-        for one in reversed(path):
-            depth += 1
-            out[one] = depth
-    return out
 
 
 _BLUEPRINT = """
@@ -257,12 +235,7 @@ def write(
                 db.execute(
                     f"CREATE TABLE cvx_{table} AS SELECT {chosen} FROM read_parquet({files})"
                 )
-            _fill_blueprint(
-                db,
-                folder,
-                Path(scratch) / "causes.parquet",
-                max(depths(causes).values(), default=0),
-            )
+            _fill_blueprint(db, folder, Path(scratch) / "causes.parquet")
             db.execute("CREATE INDEX events_by_timestamp ON events (timestamp)")
             db.execute("COMMIT")
 
@@ -281,26 +254,17 @@ def _write_causes(path: Path, causes: dict[int, Cause]) -> None:
     with needs("duckdb"):
         import polars as pl
 
-    depth = depths(causes)
     pl.DataFrame(
         {
             "effect": list(causes),
             "cause": [cause.event for cause in causes.values()],
             "relationship": [cause.relationship for cause in causes.values()],
-            "depth": [depth[effect] for effect in causes],
         },
-        schema={
-            "effect": pl.Int64,
-            "cause": pl.Int64,
-            "relationship": pl.String,
-            "depth": pl.Int64,
-        },
+        schema={"effect": pl.Int64, "cause": pl.Int64, "relationship": pl.String},
     ).write_parquet(path)
 
 
-def _fill_blueprint(
-    db: duckdb.DuckDBPyConnection, folder: Path, causes: Path, deepest: int
-) -> None:
+def _fill_blueprint(db: duckdb.DuckDBPyConnection, folder: Path, causes: Path) -> None:
     columns = (
         f"event_id, make_timestamp(greatest(least(timestamp, {_LATEST}), {_EARLIEST})), text,"
         " embedding, cause, relationship"
@@ -311,24 +275,20 @@ def _fill_blueprint(
         f"INSERT INTO events SELECT {columns} FROM {joined}"
         " WHERE embedding IS NOT NULL AND cause IS NULL ORDER BY event_id"
     )
-    # DuckDB checks a reference at once, and not against rows of the same statement: causes go in
-    # before their effects, a depth at a time.
+    # DuckDB checks a reference at once, and not against rows of the same statement: effects go in
+    # once their causes are there.
     db.execute(f"CREATE TEMP TABLE effects AS SELECT * FROM {joined} WHERE cause IS NOT NULL")
-    for depth in range(1, deepest + 1):
-        db.execute(
-            f"INSERT INTO events SELECT {columns} FROM effects WHERE depth = ? ORDER BY event_id",
-            [depth],
-        )
+    put, added = "(SELECT event_id FROM events)", 1
+    while added:
+        ((added,),) = db.execute(
+            f"INSERT INTO events SELECT {columns} FROM effects"
+            f" WHERE cause IN {put} AND event_id NOT IN {put} ORDER BY event_id"
+        ).fetchall()
     db.execute("DROP TABLE effects")
 
 
-class DuckDB:
-    """An export in DuckDB.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
+def read(path: Path) -> Incoming:
+    """Begin to read an export.
 
     Raises
     ------
@@ -338,50 +298,36 @@ class DuckDB:
     FileError
         It cannot be read.
     """
+    with opened(path) as db:
+        tables = base_tables(db)
+        if "cvx_header" not in tables:
+            raise ExportError(f"{path} is no export of cvx: it has no table cvx_header")
+        missing = {"events", *(f"cvx_{table}" for table in rows.COLUMNS)} - tables.keys()
+        if missing:
+            raise ExportError(f"{path} has no table {', '.join(sorted(missing))}: export again")
+        if tables["cvx_header"] != 1 or max(tables.values()) > path.stat().st_size:
+            raise ExportError(f"{path} has more rows than an export of its size: export again")
+        (told,) = db.execute("SELECT told FROM main.cvx_header").fetchall()
+    header = Header.from_text(told[0], str(path))
+    return Incoming(header, _batches(path, header.counts))
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        with opened(path) as db:
-            tables = base_tables(db)
-            if "cvx_header" not in tables:
-                raise ExportError(f"{path} is no export of cvx: it has no table cvx_header")
-            missing = {f"cvx_{table}" for table in rows.COLUMNS} - tables.keys()
-            if missing or "events" not in tables:
-                raise ExportError(
-                    f"{path} has no table {', '.join(sorted(missing) or ['events'])}: export again"
-                )
-            if tables["cvx_header"] != 1 or max(tables.values()) > path.stat().st_size:
-                raise ExportError(f"{path} has more rows than an export of its size: export again")
-            (told,) = db.execute("SELECT told FROM main.cvx_header").fetchall()
-        self.header = Header.from_text(told[0], str(path))
 
-    def batches(self) -> Iterator[Batch]:
-        """Yield every row, checked; see `Incoming`."""
-        with opened(self._path) as db:
-            for table in rows.COLUMNS:
-                for some in self._rows(db, table):
-                    check_rows(some, table, f"{self._path}, cvx_{table}")
-                    yield table, some
-
-    def _rows(self, db: duckdb.DuckDBPyConnection, table: str) -> Iterator[list[Row]]:
-        chosen = ", ".join(f"c.{name}" for name in rows.stored_columns(table))
-        rest = ""
-        if table == "events":
-            for name, other in (("text", "effect_text"), ("embedding", "embedding")):
-                chosen = chosen.replace(f"c.{name}", f"coalesce(c.{name}, e.{other})")
-            rest = "LEFT JOIN main.events AS e USING (event_id) ORDER BY c.event_id"
-        for first in range(0, self.header.counts[table], _ROWS_A_FILE):
-            # Rows keep the order in which they were put.
-            source = f"(SELECT * FROM main.cvx_{table} LIMIT {_ROWS_A_FILE} OFFSET {first}) AS c"
-            found = db.execute(f"SELECT {chosen} FROM {source} {rest}").fetchnumpy()
-            parts = [
-                _values(column, name)
-                for column, name in zip(found.values(), rows.stored_columns(table), strict=True)
-            ]
-            some = list(zip(*parts, strict=True))
-            if not some:
-                return
-            yield some
+def _batches(path: Path, counts: Mapping[str, int]) -> Iterator[Batch]:
+    with opened(path) as db:
+        for table in rows.COLUMNS:
+            chosen = ", ".join(f"c.{name}" for name in rows.stored_columns(table))
+            rest = ""
+            if table == "events":
+                for name, other in (("text", "effect_text"), ("embedding", "embedding")):
+                    chosen = chosen.replace(f"c.{name}", f"coalesce(c.{name}, e.{other})")
+                rest = "LEFT JOIN main.events AS e USING (event_id) ORDER BY c.event_id"
+            for first in range(0, counts[table], _ROWS_A_FILE):
+                # Rows keep the order in which they were put.
+                source = f"SELECT * FROM main.cvx_{table} LIMIT {_ROWS_A_FILE} OFFSET {first}"
+                found = db.execute(f"SELECT {chosen} FROM ({source}) AS c {rest}").fetchnumpy()
+                named = zip(found.values(), rows.stored_columns(table), strict=True)
+                parts = [_values(column, name) for column, name in named]
+                yield table, list(zip(*parts, strict=True))
 
 
 def _values(column: Any, name: str) -> list[Any]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from cvx.errors import InvalidInputError
 from cvx.store import rows
-from cvx.store.database import read_only
 from cvx.store.record import Record
 from cvx.store.transfer import jsonlines, parquet
 from cvx.store.transfer.format import Header, Incoming, Progress, batches, counted, types
@@ -31,16 +27,12 @@ def format_of(path: Path, wanted: str | None = None) -> str:
     >>> format_of(Path("all.jsonl")), format_of(Path("all"), "parquet")
     ('jsonl', 'parquet')
     """
-    if wanted is not None:
-        if wanted in FORMATS:
-            return wanted
-    elif str(path) == "-":
-        return "jsonl"
-    else:
-        for name, endings in FORMATS.items():
-            if path.suffix.lower() in endings:
-                return name
-    asked = wanted if wanted is not None else path.name
+    ending = path.suffix.lower()
+    found = "jsonl" if str(path) == "-" else None
+    found = next((name for name, endings in FORMATS.items() if ending in endings), found)
+    asked = path.name if wanted is None else wanted
+    if (wanted or found) in FORMATS:
+        return str(wanted or found)
     raise InvalidInputError(
         f"{asked!r} is no format: give one of {', '.join(FORMATS)}, or a file that ends in "
         f"{', '.join(ending for endings in FORMATS.values() for ending in endings)}"
@@ -82,7 +74,8 @@ def export_record(
         The package for the format is not installed.
     """
     kind = format_of(path, wanted)
-    with _view(record) as db:
+    with record.database.one_state():
+        db = record.database.connection()
         header = Header.of(db)
         found = counted(batches(db), header.total, progress)
         if kind == "jsonl":
@@ -98,22 +91,10 @@ def export_record(
     return header
 
 
-@contextmanager
-def _view(record: Record) -> Iterator[sqlite3.Connection]:
-    if record.path == ":memory:":
-        with record.mutex:
-            yield record.database.connection()
-    else:
-        with read_only(Path(record.path)) as db:
-            yield db
-
-
 def reader_of(path: Path, kind: str) -> Incoming:
     """Return what reads an export of a format."""
-    if kind == "jsonl":
-        return jsonlines.JsonLines(path)
-    if kind == "parquet":
-        return parquet.Parquet(path)
-    from cvx.store.transfer import duckdb_file
+    if kind == "duckdb":
+        from cvx.store.transfer import duckdb_file
 
-    return duckdb_file.DuckDB(path)
+        return duckdb_file.read(path)
+    return jsonlines.read(path) if kind == "jsonl" else parquet.read(path)

@@ -7,11 +7,12 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 from cvx.arguments import whole
 from cvx.errors import DamagedStoreError, ExportError
 from cvx.store import rows
+from cvx.store.database import tail_of
 from cvx.store.row_validation import TAKEN_OVER, may_say
 from cvx.store.schema import SCHEMA_VERSION
 
@@ -50,8 +51,7 @@ class Header:
     def of(cls, db: sqlite3.Connection) -> Self:
         """Describe a record."""
         meta = dict(db.execute("SELECT key, value FROM meta ORDER BY key").fetchall())
-        end = db.execute("SELECT seq, chain FROM journal ORDER BY seq DESC LIMIT 1").fetchone()
-        seq, chain = end or (0, 0)
+        seq, chain = tail_of(db)
         return cls(
             uuid=meta["uuid"],
             seq=seq,
@@ -149,28 +149,12 @@ def batches(db: sqlite3.Connection) -> Iterator[Batch]:
         )
         while some := cursor.fetchmany(_BATCH):
             for row in some:
-                if rows.row_crc(*row[:-1]) != row[-1]:
+                if not rows.whole(row):
                     raise DamagedStoreError(
                         f"row {rows.key_of(table, row)} of {table} is not what was written: run "
                         "`cvx doctor --repair` before you export"
                     )
             yield table, some
-
-
-def check_rows(some: Iterable[Row], table: str, where: str) -> None:
-    """Hold rows against their checksums.
-
-    Raises
-    ------
-    ExportError
-        One, named, is not what was written.
-    """
-    for place, row in enumerate(some):
-        if not rows.whole(row):
-            raise ExportError(
-                f"{where}, row {place} (key {rows.key_of(table, row)}) is not what was written: "
-                "export again. Nothing was taken in"
-            )
 
 
 def counted(found: Iterable[Batch], total: int, progress: Progress) -> Iterator[Batch]:
@@ -183,20 +167,20 @@ def counted(found: Iterable[Batch], total: int, progress: Progress) -> Iterator[
             progress(done, total)
 
 
-class Incoming(Protocol):
-    """An export that is being read."""
+class Incoming(NamedTuple):
+    """An export that is being read.
+
+    Attributes
+    ----------
+    header : Header
+        What it says of itself.
+    batches : iterator of (str, list of tuple)
+        Every row with its checksum, unchecked, in the order of ``rows.COLUMNS``. Raises
+        ``ExportError`` where something is no row, or the end is missing.
+    """
 
     header: Header
-
-    def batches(self) -> Iterator[Batch]:
-        """Yield every row with its checksum, checked, in the order of ``rows.COLUMNS``.
-
-        Raises
-        ------
-        ExportError
-            A row, named, is not what was written, or the end is missing.
-        """
-        ...
+    batches: Iterator[Batch]
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,8 +178,13 @@ def _checked(db: sqlite3.Connection, incoming: Incoming, progress: Progress) -> 
     header = incoming.header
     check = RowCheck(db, int(header.meta.get("dim", 0)), header.meta.get("metric", ""))
     numbers = dict.fromkeys(rows.COLUMNS, 0)
-    for table, some in counted(incoming.batches(), header.total, progress):
+    for table, some in counted(incoming.batches, header.total, progress):
         for row in some:
+            if not rows.whole(row):
+                raise ExportError(
+                    f"row {rows.key_of(table, row)} of {table} is not what was written (its "
+                    "checksum does not hold): export again. Nothing was taken in"
+                )
             why = check.refusal(table, row[:-1])
             if why is not None:
                 raise ExportError(

@@ -13,7 +13,7 @@ from cvx.errors import ExportError, FileError
 from cvx.extras import needs
 from cvx.store import rows
 from cvx.store.files import open_own, read_own, written_whole
-from cvx.store.transfer.format import Batch, Header, Row, check_rows
+from cvx.store.transfer.format import Batch, Header, Incoming, Row
 
 if TYPE_CHECKING:
     import polars as pl
@@ -90,13 +90,8 @@ def _lists(blobs: list[bytes | None]) -> pl.Series:
     return joined.get_column(_VECTOR).cast(kind)
 
 
-class Parquet:
-    """An export in Parquet.
-
-    Parameters
-    ----------
-    path : Path
-        The folder.
+def read(path: Path) -> Incoming:
+    """Begin to read an export from its folder.
 
     Raises
     ------
@@ -105,29 +100,25 @@ class Parquet:
     ExportError
         It is no export.
     """
+    try:
+        told = read_own(path / "header.json", most=1 << 20)
+    except OSError as error:
+        raise FileError(
+            f"{path} cannot be read as an export in Parquet ({error.strerror}): it is a folder "
+            "with header.json in it"
+        ) from error
+    return Incoming(Header.from_text(told, str(path / "header.json")), _batches(path))
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        try:
-            told = read_own(path / "header.json", most=1 << 20)
-        except OSError as error:
-            raise FileError(
-                f"{path} cannot be read as an export in Parquet ({error.strerror}): it is a folder "
-                "with header.json in it"
-            ) from error
-        self.header = Header.from_text(told, str(path / "header.json"))
 
-    def batches(self) -> Iterator[Batch]:
-        """Yield every row, checked; see `Incoming`."""
-        for table in rows.COLUMNS:
-            folder = self._path / table
-            if folder.is_symlink():
-                raise ExportError(f"{folder} is a symbolic link: give the folder that was exported")
-            for path in sorted(folder.glob("*.parquet")):
-                some = _read(path, table)
-                check_rows(some, table, str(path))
-                if some:
-                    yield table, some
+def _batches(folder: Path) -> Iterator[Batch]:
+    for table in rows.COLUMNS:
+        if (folder / table).is_symlink():
+            raise ExportError(
+                f"{folder / table} is a symbolic link: give the folder that was exported"
+            )
+        for path in sorted((folder / table).glob("*.parquet")):
+            if some := _read(path, table):
+                yield table, some
 
 
 def _read(path: Path, table: str) -> list[Row]:
