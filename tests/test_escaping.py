@@ -184,7 +184,7 @@ COMMANDS: list[tuple[object, ...]] = [
     ("recall", "a door", "--explain"),
     ("why", 2),
     ("why", 1, "--consequences"),
-    ("trajectory", "--entity", 0),
+    ("list", "--entity", 0),
     ("stats",),
     ("forget", 1, "--dry-run"),
     ("doctor",),

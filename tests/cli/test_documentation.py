@@ -83,7 +83,6 @@ def test_the_keys_of_every_command_are_those_of_the_page(cvx: Cvx, tmp_path: Pat
         "edit": ("edit", 1, "--tag", "rain"),
         "tail": ("tail",),
         "report": ("report", "--out", tmp_path / "memory.html"),
-        "trajectory": ("trajectory", "--entity", "ana"),
         "stats": ("stats",),
         "forget": ("forget", 1, "--dry-run"),
         "doctor": ("doctor",),
@@ -101,7 +100,7 @@ def test_the_keys_of_every_command_are_those_of_the_page(cvx: Cvx, tmp_path: Pat
         own = told[name][: len(found)] if name in nested else told[name]
         assert set(found) == set(own), name
     event = words(TEXT[TEXT.index("An event: ") :])
-    assert list(got["trajectory"]["events"][0]) == event
+    assert list(got["list"]["events"][0]) == event
     (hit,) = [hit for hit in got["recall"]["hits"] if hit["id"] == 2]
     assert list(hit) == [*event, "score", "similarity", "factors"]
 

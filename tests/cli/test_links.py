@@ -78,26 +78,12 @@ def test_a_kind_of_ones_own_is_declared_once(cvx: Cvx) -> None:
     assert cvx("link", 1, 1).code == 2
 
 
-def test_a_trajectory_is_in_the_order_of_time(cvx: Cvx) -> None:
-    flooded(cvx)
-    cvx("add", "of somebody else", "--entity", 8, "--time", 5)
-    cvx("add", "long before", "--entity", 7, "--time", -3)
-    events = cvx("trajectory", "--entity", 7, "--json").json["events"]
-    assert [event["time"] for event in events] == [-3, 0, 10, 20]
-    part = cvx("trajectory", "--entity", 7, "--since", 0, "--until", 20, "--json").json["events"]
-    assert [event["time"] for event in part] == [0, 10]
-    assert [
-        e["time"] for e in cvx("trajectory", "--entity", 7, "--last", 1, "--json").json["events"]
-    ] == [20]
-    assert cvx("trajectory", "--entity", 7, "--namespace", "ana").code == 1
-
-
 def test_the_steps_of_an_episode_are_listed_without_its_embedder(tmp_path: Path) -> None:
     rich_store(tmp_path / "m")
-    done = process(tmp_path / "m", "trajectory", "--episode", 0)
+    done = process(tmp_path / "m", "list", "--episode", 0, "--oldest")
     assert done.code == 0
     assert "did: go to sink" in done.out
-    assert process(tmp_path / "m", "trajectory").code == 2
+    assert process(tmp_path / "m", "list", "--episode", 99).code == 1
 
 
 def test_what_was_linked_by_the_command_is_there_in_python(cvx: Cvx) -> None:

@@ -143,7 +143,7 @@ def test_the_command_reads_where_it_cannot_write(store: Path) -> None:
     commands: list[tuple[object, ...]] = [
         ("recall", "cellar water", "--json"),
         ("why", 2),
-        ("trajectory", "--entity", "house"),
+        ("list", "--entity", "house"),
         ("export", "-"),
     ]
     # Modules are loaded as one is asked for; the child may not be able to.

@@ -261,7 +261,7 @@ def test_every_damaged_or_missing_line_is_named_and_nothing_is_taken_in(
         broken = bytearray(lines[number])
         broken[rng.randrange(len(broken) - 1)] ^= 1 << rng.randrange(7)
         path.write_bytes(b"".join([*lines[:number], bytes(broken), *lines[number + 1 :]]))
-        with pytest.raises(ExportError, match=r"all.jsonl, line \d+"):
+        with pytest.raises(ExportError, match=r"all.jsonl, line \d+|row \[.+\] of \w+ is not what"):
             import_export(tmp_path / "copy", path)
         assert not (tmp_path / "copy").exists()
     for cut in (0, 1, 5, len(lines) - 1):
@@ -280,7 +280,7 @@ def test_a_damaged_parquet_file_is_named(store: Path, tmp_path: Path) -> None:
     events = path / "events" / "00000.parquet"
     frame = pl.read_parquet(events)
     frame.with_columns(text=pl.col("text").str.replace("rain", "snow")).write_parquet(events)
-    with pytest.raises(ExportError, match=r"row 12 \(key \[13\]\)"):
+    with pytest.raises(ExportError, match=r"row \[13\] of events"):
         import_export(tmp_path / "copy", path)
     events.write_bytes(events.read_bytes()[:200])
     with pytest.raises(ExportError, match="cannot be read"):

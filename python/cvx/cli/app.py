@@ -24,7 +24,6 @@ COMMANDS = {
     "link": "write",
     "why": "read",
     "causes": "read",
-    "trajectory": "read",
     "stats": "read",
     "forget": "maintenance",
     "eval_": "read",

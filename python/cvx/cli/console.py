@@ -365,18 +365,3 @@ def embedder_for(known: Description | None, spec: str | None, *, embeds: bool) -
 
 def _writable(folder: Path) -> bool:
     return all(os.access(path, os.W_OK) for path in (folder, folder / "memory.db"))
-
-
-def only_one(**given: object) -> str:
-    """Return which of several options that exclude each other was given.
-
-    Raises
-    ------
-    typer.BadParameter
-        None of them, or several.
-    """
-    named = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
-    if len(named) != 1:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise typer.BadParameter(f"give exactly one of {options}; given: {', '.join(named) or '-'}")
-    return named[0].removeprefix("--").replace("-", "_")

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _POLL = 0.2
 """Seconds between two looks at a store that others may have written to."""
 
+_STEPS = "SELECT event_id FROM events WHERE episode = ?"
 Whose = Annotated[
     str | None,
     typer.Option("--namespace", "-n", help="Only of this namespace; default the unnamed one."),
@@ -56,6 +57,7 @@ def list_(
         list[str] | None, typer.Option(help="Only with this label; repeated: with all.")
     ] = None,
     kind: Annotated[list[str] | None, typer.Option(help="Only of this kind; repeatable.")] = None,
+    episode: Annotated[int | None, typer.Option(help="Only the steps of this episode.")] = None,
     source: Annotated[list[str] | None, typer.Option(help="Only from this source.")] = None,
     outcome: Annotated[str, typer.Option(help="success, failure or any.")] = "any",
     state: Annotated[str, typer.Option(help="active, archived or quarantined.")] = "active",
@@ -67,6 +69,7 @@ def list_(
 
     For example:
       cvx list --entity ana --since 2026-11-01
+      cvx list --episode 1 --oldest
       cvx list --state archived
     """
     from cvx.validation import STATES
@@ -75,7 +78,7 @@ def list_(
         raise typer.BadParameter(f"--outcome {outcome!r}: give success, failure or any")
     if state not in STATES:
         raise typer.BadParameter(f"--state {state!r}: give one of {', '.join(STATES)}")
-    where = {
+    where: dict[str, Any] = {
         "since": timestamp_of(since, "--since"),
         "until": timestamp_of(until, "--until"),
         "entities": entity or None,
@@ -85,6 +88,8 @@ def list_(
         "outcome": outcome,
     }
     with opened(store, embeds=False, reads=True) as memory:
+        if episode is not None:
+            where["ids"] = [step for (step,) in memory.record.query(_STEPS, (episode,))]
         if state == "active":
             events = memory.events(where, newest=not oldest, limit=count, namespace=namespace)
         else:

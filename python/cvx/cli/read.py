@@ -1,4 +1,4 @@
-"""Commands that read: recall, why, causes, trajectory, stats and eval."""
+"""Commands that read: recall, why, causes, stats and eval."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from cvx.cli.console import (
     line,
     note,
     note_elsewhere,
-    only_one,
     opened,
     plain_event,
     show_event,
@@ -254,47 +253,6 @@ def _show_step(step: StoryStep, *, consequences: bool) -> None:
     line(f"{step.event.event_id:>6}  {indent}{one_line(step.event.text)}")
 
 
-def trajectory(
-    entity: Annotated[str | None, typer.Option(help="Whose events.")] = None,
-    episode: Annotated[int | None, typer.Option(help="Which episode's steps.")] = None,
-    namespace: Namespace = "",
-    since: Since = None,
-    until: Until = None,
-    last: Annotated[int | None, typer.Option(min=1, help="Only so many, the latest.")] = None,
-    store: Store = None,
-    json: Json = False,
-) -> None:
-    """List what happened to an entity, or in an episode, in order.
-
-    For example:
-      cvx trajectory --entity ana --since 2026-11-01
-      cvx trajectory --episode 1 --json
-    """
-    only_one(entity=entity is not None, episode=episode is not None)
-    where: dict[str, Any] = {"entities": entity}
-    with opened(store, embeds=False, reads=True) as memory:
-        if episode is not None:
-            steps = memory.record.query(_STEPS, (episode,))
-            where = {"ids": [event for event, _ in steps]}
-            # The number of an episode says whose it is.
-            namespace = steps[0][1] if steps else namespace
-        where |= {
-            "since": timestamp_of(since, "--since"),
-            "until": timestamp_of(until, "--until"),
-        }
-        events = memory.events(where, newest=True, limit=last, namespace=namespace)[::-1]
-    if json:
-        emit({"events": [plain_event(event) for event in events]})
-    else:
-        for event in events:
-            show_event(event)
-    if not events:
-        if not json:
-            line("nothing happened there", dim=True)
-        raise typer.Exit(NOTHING)
-
-
-_STEPS = "SELECT event_id, namespace FROM events WHERE episode = ?"
 _NAMESPACES = "SELECT namespace, count(*) FROM events GROUP BY namespace ORDER BY namespace"
 
 

@@ -454,6 +454,18 @@ def connect(address: str | Path, *, uri: bool = False) -> sqlite3.Connection:
     return db
 
 
+@contextmanager
+def lenient(
+    db: sqlite3.Connection, errors: str = "surrogateescape"
+) -> Iterator[sqlite3.Connection]:
+    """Read texts that are no UTF-8 in the block, too."""
+    factory, db.text_factory = db.text_factory, lambda raw: raw.decode("utf-8", errors)
+    try:
+        yield db
+    finally:
+        db.text_factory = factory
+
+
 class Still:
     """A database that is read as it stands, and therefore must not change meanwhile.
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from cvx.errors import DamagedStoreError, StoreError
 from cvx.store import fulltext, rows
-from cvx.store.database import Database, reaches, tail_of
+from cvx.store.database import Database, lenient, reaches, tail_of
 from cvx.store.failpoints import reach
 from cvx.store.lock import Tail
 from cvx.store.rows import DISCARDED, OPEN, OWN_ENTITIES, episode_of, event_context, event_of
@@ -346,16 +346,12 @@ class Record:
 
     def damage(self) -> list[str]:
         """Read everything, and name each row or page that is not what was written."""
-        with self.database.borrowed() as db:
-            factory = db.text_factory
-            db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
-            try:
+        try:
+            with self.database.borrowed() as db, lenient(db):
                 found = [f"{d.table} {list(d.key)}" for d in rows.damaged(db)]
                 pages = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
-            except sqlite3.DatabaseError as error:
-                return [str(error)]
-            finally:
-                db.text_factory = factory
+        except sqlite3.DatabaseError as error:
+            return [str(error)]
         return found + [page for page in pages if page != "ok"]
 
     # What the record says of itself.

@@ -8,7 +8,6 @@ whoever builds an index, looks back, or writes next.
 from __future__ import annotations
 
 import json
-import math
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,19 +18,19 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from cvx.arguments import whole
+from cvx.arguments import Check, a_share, number, optional, whole
 from cvx.errors import CvxError, DamagedStoreError, InvalidInputError
 from cvx.store import rows
+from cvx.store.database import lenient
 from cvx.store.history import FIRST_KEPT, LIMITS, HistoryLimits
 from cvx.store.record import Record
-from cvx.store.rows import MOST_ID, event_of, unpacked
-from cvx.types import ENTITY_KEY, Edge, Episode
+from cvx.store.rows import MOST_ID, episode_of, event_of, unpacked
+from cvx.types import Edge
 from cvx.validation import (
     DEEPEST,
     check_edge,
     check_episode,
     check_event,
-    check_reward,
     storable_text,
     storable_time,
     storable_vector,
@@ -45,7 +44,6 @@ _TYPES: Mapping[str, type[Any]] = {"INTEGER": int, "REAL": float, "TEXT": str, "
 KIND = re.compile("[a-z][a-z0-9_]{0,63}")
 """What a kind of edge may be called."""
 _OVERWRITTEN = ("episodes", "usage", "decays", "decisions", "model_state")
-_id = _count = whole(0, MOST_ID)
 
 
 def node_bound(count: int) -> int:
@@ -106,30 +104,20 @@ class RowCheck:
         try:
             for (name, kind, required), value in zip(self._columns[table], row, strict=True):
                 _check_type(name, value, kind, required=required)
+                check = self._node if name == "node" else _FIELDS.get(name)
+                if check is not None and value is not None:
+                    check(name, value)
             told = dict(zip(rows.COLUMNS[table], row, strict=True))
-            if "recorded" in told:
-                storable_time("recorded", told["recorded"])
-            if table in ("events", "aliases"):
-                self._check_embedded(table, told, row)
-            else:
-                _CHECKS[table](told)
+            if table in _CHECKS:
+                _CHECKS[table](told, row)
+            if told.get("embedding") is not None:
+                vector = np.frombuffer(told["embedding"], dtype="<f4")
+                # A record that no memory opened yet says nothing of its vectors: the first does.
+                self._dim = self._dim or len(vector)
+                storable_vector("the vector", vector, self._dim, self._metric)
         except (InvalidInputError, ValueError, TypeError, LookupError, RecursionError) as error:
             return str(error) or type(error).__name__
         return None
-
-    def _check_embedded(self, table: str, told: dict[str, Any], row: Sequence[Any]) -> None:
-        _id("event_id", told["event_id"])
-        if told["node"] is not None:
-            self._node("node", told["node"])
-        if table == "events":
-            _check_event(told, row)
-        elif told["embedding"] is None:
-            raise ValueError("an alias has no vector: it could not be found by it")
-        if told["embedding"] is not None:
-            vector = np.frombuffer(told["embedding"], dtype="<f4")
-            # A record that no memory opened yet says nothing of its vectors: the first one does.
-            self._dim = self._dim or len(vector)
-            storable_vector("the vector", vector, self._dim, self._metric)
 
 
 def _columns(db: sqlite3.Connection, table: str) -> list[tuple[str, type[Any], bool]]:
@@ -148,12 +136,17 @@ def _check_type(name: str, value: Any, kind: type[Any], *, required: bool) -> No
     # A bool, or a whole number in a column of floats, would come back as something else.
     if type(value) is not kind:
         raise TypeError(f"{name} is of type {type(value).__name__}, not {kind.__name__}")
-    if kind is str:
+    _check_scalar(name, None if kind is bytes else value)
+
+
+def _check_scalar(name: str, value: Any) -> None:
+    """Check a value that SQLite can store, whatever the column."""
+    if isinstance(value, str):
         storable_text(name, value)
-    elif kind is int and not -(2**63) <= value < 2**63:
-        raise ValueError(f"{name} is {value}: it has more than 64 bits")
-    elif kind is float and not math.isfinite(value):
-        raise ValueError(f"{name} is {value}: no finite number")
+    elif isinstance(value, int):
+        _integer(name, int(value))
+    elif value is not None:
+        _finite(name, value)
 
 
 def _json(name: str, text: str, kind: type, *, finite: bool = True) -> Any:
@@ -165,22 +158,19 @@ def _json(name: str, text: str, kind: type, *, finite: bool = True) -> Any:
     value = json.loads(text, parse_constant=refused if finite else None)
     if not isinstance(value, kind):
         raise TypeError(f"{name} is JSON of type {type(value).__name__}, not {kind.__name__}")
-    layer: list[Any] = [value] if isinstance(value, dict | list) else []
-    depth = 0
-    while layer:
-        depth += 1
-        if depth > 2 * DEEPEST:
-            raise ValueError(f"{name} is more than {2 * DEEPEST} levels deep")
-        inside = [one.values() if isinstance(one, dict) else one for one in layer]
-        layer = [one for some in inside for one in some if isinstance(one, dict | list)]
+    if _depth(value) > 2 * DEEPEST:
+        raise ValueError(f"{name} is more than {2 * DEEPEST} levels deep")
     return value
 
 
-def _numbers(name: str, values: Sequence[Any], *, optional: bool = False) -> None:
-    for value in values:
-        right = isinstance(value, int | float) and not isinstance(value, bool)
-        if not right and not (optional and value is None):
-            raise TypeError(f"{name} holds {value!r}, which is no number")
+def _depth(value: Any) -> int:
+    inside = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(_depth, inside), default=0) if isinstance(value, dict | list) else 0
+
+
+def _check_real(name: str, value: Any) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise TypeError(f"{name} holds {value!r}, which is no number")
 
 
 def _check_event(told: dict[str, Any], row: Sequence[Any]) -> None:
@@ -191,47 +181,30 @@ def _check_event(told: dict[str, Any], row: Sequence[Any]) -> None:
     check_event(event)
     if event.entity_id != told["entity"]:
         raise ValueError(f"entity is {told['entity']}: not the number of {event.entity!r}")
-    if told["episode"] is not None:
-        _id("episode", told["episode"])
-    if told["recallable"] not in (0, 1):
-        raise ValueError(f"recallable is {told['recallable']}: not 0 or 1")
 
 
-def _check_episode(told: dict[str, Any]) -> None:
-    _id("episode_id", told["episode_id"])
-    check_reward(told["reward"])
-    metadata = _json("metadata", told["metadata"], dict)
-    check_episode(
-        Episode(
-            entity_id=told["entity"],
-            entity=metadata.pop(ENTITY_KEY, None),
-            goal=told["goal"],
-            task_type=told["task_type"],
-            namespace=told["namespace"],
-            kind=told["kind"],
-            metadata=metadata,
-        )
-    )
+def _check_alias(told: dict[str, Any], _row: Sequence[Any]) -> None:
+    if told["embedding"] is None:
+        raise ValueError("an alias has no vector: it could not be found by it")
 
 
-def _check_link(told: dict[str, Any]) -> None:
-    a, b = _id("from_node", told["from_node"]), _id("to_node", told["to_node"])
+def _check_episode(told: dict[str, Any], row: Sequence[Any]) -> None:
+    _json("metadata", told["metadata"], dict)
+    check_episode(episode_of(row, ()))
+
+
+def _check_link(told: dict[str, Any], _row: Sequence[Any] = ()) -> None:
+    a, b = told["from_node"], told["to_node"]
     if a == b:
         raise ValueError(f"the link goes from node {a} to itself")
-    if not KIND.fullmatch(told["kind"]):
-        raise ValueError(f"kind is {told['kind']!r}: no name of a kind of edge")
-    check_reward(told["weight"])
+    _check_kind("kind", told["kind"])
     check_edge(Edge(a, b, told["kind"], told["weight"], told["why"], told["evidence"]))
 
 
-def _check_usage(told: dict[str, Any]) -> None:
+def _check_usage(told: dict[str, Any], _row: Sequence[Any]) -> None:
     _check_context(_json("context", told["context"], object))
-    for name in ("retrieved", "followed"):
+    for name in ("retrieved", "followed", "helped"):
         _count(name, told[name])
-    if not 0 <= told["helped"] <= MOST_ID:
-        raise ValueError(f"helped is {told['helped']}: no count")
-    if told["last_used"] is not None:
-        storable_time("last_used", told["last_used"])
 
 
 def _check_context(context: Any) -> None:
@@ -241,82 +214,68 @@ def _check_context(context: Any) -> None:
         _check_context(part)
 
 
-def _check_decay(told: dict[str, Any]) -> None:
-    _id("episode", told["episode"])
-    _id("node", told["node"])
-    check_reward(told["before"])
-    check_reward(told["after"])
-
-
-def _check_decision(told: dict[str, Any]) -> None:
-    _id("decision_id", told["decision_id"])
-    if told["episode"] is not None:
-        _id("episode", told["episode"])
+def _check_decision(told: dict[str, Any], _row: Sequence[Any]) -> None:
     _json("cue", told["cue"], dict)
     _json("record", told["record"], dict)
-    for hit in _json("hits", told["hits"], list, finite=False):
-        node, entity, distance, score, *factors = hit
-        _numbers("a hit", [entity, distance, score], optional=True)
-        if node is not None:
-            _id("the node of a hit", node)
+    for node, entity, distance, score, *factors in _json("hits", told["hits"], list, finite=False):
+        _HIT("a hit", (node, entity, distance, score))
         for name, *figures in factors[0] if factors else ():
             storable_text("a factor", name)
-            _numbers("a factor", figures)
-    for name, score in _json("action_scores", told["action_scores"], list, finite=False):
-        storable_text("an action", name)
-        _numbers("action_scores", [score])
+            for figure in figures:
+                _check_real("a factor", figure)
+    for scored in _json("action_scores", told["action_scores"], list, finite=False):
+        _SCORED("action_scores", scored)
     for node in _json("followed", told["followed"], list):
         _id("followed", node)
 
 
-def _check_state(told: dict[str, Any]) -> None:
+def _check_state(told: dict[str, Any], _row: Sequence[Any]) -> None:
     _json("value", told["value"], dict)
 
 
-def _check_change(told: dict[str, Any]) -> None:
-    _id("seq", told["seq"])
-    if not 0 <= told["chain"] < 2**32:
-        raise ValueError(f"chain is {told['chain']}: no checksum")
+def _check_change(told: dict[str, Any], _row: Sequence[Any]) -> None:
     check = _OPS.get(told["op"])
     if check is None:
         raise ValueError(f"op is {told['op']!r}: no change that cvx makes")
     for entry in _json("body", told["body"], list):
-        check(entry)
+        check("a change", entry)
 
 
-def _check_run(entry: Any) -> None:
+def _parts(*checks: Check) -> Check:
+    """Return a check for a list of so many parts, each with its own."""
+
+    def check(name: str, value: Any) -> None:
+        for own, part in zip(checks, value, strict=True):
+            own(name, part)
+
+    return check
+
+
+def _check_run(name: str, entry: Any) -> None:
     first, last = entry
-    if _id("a node", first) > _id("a node", last):
+    if _id(name, first) > _id(name, last):
         raise ValueError(f"the nodes {first} to {last} run backwards")
 
 
-def _check_reward_change(entry: Any) -> None:
-    node, *rewards = entry
-    _id("a node", node)
-    before, after = rewards
-    _numbers("a reward", [before, after], optional=True)
-
-
-def _check_row_change(entry: Any) -> None:
+def _check_row_change(name: str, entry: Any) -> None:
     table, key, before = entry
     if table not in _OVERWRITTEN or len(key) != len(rows.KEYS[table]):
         raise ValueError(f"{table!r} is no table whose rows are overwritten")
-    _check_scalars(key)
-    if before is not None:
-        if len(before) != len(rows.COLUMNS[table]):
-            raise ValueError(f"a row of {table} had {len(before)} values")
-        _check_scalars(before)
+    if before is not None and len(before) != len(rows.COLUMNS[table]):
+        raise ValueError(f"a row of {table} had {len(before)} values")
+    for value in (*key, *(before or ())):
+        _check_scalar(name, value)
 
 
-def _check_version(entry: Any) -> None:
+def _check_version(_name: str, entry: Any) -> None:
     event, before, node = entry
     _id("an event", event)
     _id("a node", node)
     told = unpacked(before)
-    if told["node"] is not None:
-        _id("the node of a version", told["node"])
+    for column in ("node", "recorded"):
+        if told[column] is not None:
+            (_id if column == "node" else storable_time)(column, told[column])
     storable_text("the text of a version", told["text"])
-    storable_time("recorded", told["recorded"])
     check_event(event_of([{**_PLAIN_EVENT, **told}[name] for name in rows.COLUMNS["events"]]))
 
 
@@ -331,68 +290,59 @@ _PLAIN_EVENT = {
 }
 
 
-def _check_link_change(entry: Any) -> None:
+def _check_link_change(name: str, entry: Any) -> None:
     a, b, kind, before, after = entry
+    _NODES(name, (a, b))
     for state in (before, after):
         if state is not None:
-            weight, why, evidence, recorded = state
-            _check_link(
-                {"from_node": a, "to_node": b, "kind": kind, "weight": weight}
-                | {"why": why, "evidence": evidence}
-            )
-            storable_time("recorded", recorded)
+            told = dict(zip(("weight", "why", "evidence", "recorded"), state, strict=True))
+            a_share("weight", told["weight"])
+            storable_time("recorded", told["recorded"])
+            _check_link({"from_node": a, "to_node": b, "kind": kind, **told})
     if before is None and after is None:
         raise ValueError("a link that neither was nor is")
 
 
-def _check_column_change(entry: Any) -> None:
-    event, before, after = entry
-    _id("an event", event)
-    _check_scalars([before, after])
+def _check_kind(name: str, value: Any) -> None:
+    if not KIND.fullmatch(storable_text(name, value)):
+        raise ValueError(f"{name} is {value!r}: no name of a kind of edge")
 
 
-def _check_kind(entry: Any) -> None:
-    if not KIND.fullmatch(storable_text("a kind", entry)):
-        raise ValueError(f"{entry!r} is no name of a kind of edge")
-
-
-def _check_id(entry: Any) -> None:
-    _id("an id", entry)
-
-
-def _check_scalars(values: Sequence[Any]) -> None:
-    for value in values:
-        if isinstance(value, str):
-            storable_text("a value", value)
-        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-            raise ValueError(f"{value} has more than 64 bits")
-        elif not isinstance(value, int | float | None):
-            raise TypeError(f"{type(value).__name__} is no value of a column")
-
-
-_CHECKS: Mapping[str, Callable[[dict[str, Any]], None]] = {
+_id = whole(0, MOST_ID)
+_count = number(0, MOST_ID)
+_integer, _finite = whole(), number()
+_FIELDS: Mapping[str, Check] = {
+    **dict.fromkeys(("event_id", "episode_id", "episode", "decision_id", "seq"), _id),
+    **dict.fromkeys(("from_node", "to_node"), _id),
+    **dict.fromkeys(("reward", "weight", "before", "after"), a_share),
+    **dict.fromkeys(("recorded", "last_used"), storable_time),
+    "recallable": whole(0, 1),
+    "chain": whole(0, 2**32 - 1),
+}
+"""What a column may hold, in whatever table it is."""
+_CHECKS: Mapping[str, Callable[[dict[str, Any], Sequence[Any]], None]] = {
+    "events": _check_event,
+    "aliases": _check_alias,
     "episodes": _check_episode,
     "links": _check_link,
     "usage": _check_usage,
-    "decays": _check_decay,
     "decisions": _check_decision,
     "model_state": _check_state,
     "journal": _check_change,
 }
-_OPS: Mapping[str, Callable[[Any], None]] = {
+_HIT = _parts(optional(_id), *[optional(_check_real)] * 3)
+_SCORED = _parts(storable_text, _check_real)
+_NODES = _parts(_id, _id)
+_COLUMN = _parts(_id, _check_scalar, _check_scalar)
+_OPS: Mapping[str, Check] = {
     "insert": _check_run,
-    "reward": _check_reward_change,
+    "reward": _parts(_id, optional(_finite), optional(_finite)),
     "row": _check_row_change,
     "link": _check_link_change,
     "kind": _check_kind,
     "version": _check_version,
-    "metadata": _check_column_change,
-    "state": _check_column_change,
-    "recallable": _check_column_change,
-    "step_kind": _check_column_change,
-    "episode": _check_id,
-    "erase": _check_id,
-    "lost": _check_id,
+    **dict.fromkeys(("metadata", "state", "recallable", "step_kind"), _COLUMN),
+    **dict.fromkeys(("episode", "erase", "lost"), _id),
 }
 """Every kind of change in the journal; ``lost`` stands for one whose content is gone."""
 
@@ -448,51 +398,39 @@ TAKEN_OVER: Mapping[str, Callable[[str], bool]] = {
 """What a record says of itself that another one takes over, and what may be said."""
 
 
-def explained(record: Record, error: BaseException) -> BaseException:
-    """Return the error that names what cvx did not write, where reading it has raised another one.
+@contextmanager
+def explaining(record: Record) -> Iterator[None]:
+    """Name what cvx did not write, where reading it raises an error that is none of cvx's.
 
     Rows are held against their checksums when they are read, and anybody can compute those: an odd
     value in a database from elsewhere is met by whoever reads it, often far away.
-
-    Parameters
-    ----------
-    record : Record
-        What was read.
-    error : BaseException
-        What that raised; returned where it is an error of cvx, or where every row is sound.
     """
-    if isinstance(error, CvxError) or not isinstance(error, Exception):
-        return error
+    try:
+        yield
+    except CvxError:
+        raise
+    except Exception as error:
+        told = _explanation(record)
+        if told is None:
+            raise
+        raise told from error
+
+
+def _explanation(record: Record) -> DamagedStoreError | None:
+    """Look through a record for what cvx did not write, once a change; None where all is sound."""
     with suppress(CvxError, sqlite3.Error), record.reading():
         tail = record.tail()
         if tail == record.sound_to:
-            return error
-        db = record.database.connection()
-        factory, db.text_factory = db.text_factory, _lenient
-        try:
+            return None
+        with lenient(record.database.connection()) as db:
             what = next(_odd(db), None)
-        finally:
-            db.text_factory = factory
-        if what is None:
-            record.sound_to = tail
-        else:
+        if what is not None:
             plain = what.encode("ascii", "backslashreplace").decode()
             return DamagedStoreError(
                 f"{record.path}: {plain}: let doctor repair it, or restore a copy"
             )
-    return error
-
-
-@contextmanager
-def explaining(record: Record) -> Iterator[None]:
-    """Raise what ``explained`` returns in the place of what is raised in the block."""
-    try:
-        yield
-    except Exception as error:
-        told = explained(record, error)
-        if told is error:
-            raise
-        raise told from error
+        record.sound_to = tail
+    return None
 
 
 def explains(record_of: Callable[[Any], Record]) -> Callable[[type[T]], type[T]]:
@@ -529,7 +467,3 @@ def _odd(db: sqlite3.Connection) -> Iterator[str]:
         yield f"row {list(damage.key)} of {damage.table} is not what was written"
     for table, key, why in RowCheck.of(db).refused(db):
         yield f"row {list(key)} of {table} could not have been written by cvx ({why[:200]})"
-
-
-def _lenient(raw: bytes) -> str:
-    return raw.decode("utf-8", "surrogateescape")

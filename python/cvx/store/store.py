@@ -27,7 +27,7 @@ from cvx.store.history import History, HistoryLimits
 from cvx.store.lock import Tail
 from cvx.store.record import Record
 from cvx.store.replica import Replica
-from cvx.store.row_validation import explained, explaining
+from cvx.store.row_validation import explaining
 from cvx.store.snapshots import Snapshots
 from cvx.store.transactions import Follower
 from cvx.store.writer import Writer
@@ -184,28 +184,31 @@ class Store:
             read_only=read_only,
         )
         try:
-            # Before anything is written: LOCK would forget how far it went.
-            if not accept_lost_tail:
-                self._refuse(self.record.lost_tail())
-            self._check_kind(kept or {})
-            loaded = None if folder is None else self._open_snapshots(folder, accept_lost_tail)
-            self._written = self._nodes_written = self._changes_written = 0
-            # Before the index: it must not follow what it cannot hold.
-            self.record.follow(EmbedderGuard(self.record, kind.embedder))
-            self.replica = Replica(self.record, self.fresh, loaded)
-            snapshots = self.snapshots
-            self.history = History(
-                self.record, lambda: None if snapshots is None else snapshots.oldest()
-            )
-            self.record.follow(self.history)
-            if loaded is not None:
-                self._written, self._nodes_written = loaded[1], self._nodes()
-        except BaseException as error:
-            told = explained(self.record, error)
+            with explaining(self.record):
+                self._begin(kept or {}, accept_lost_tail=accept_lost_tail)
+        except BaseException:
             self.record.close()
-            if told is error:
-                raise
-            raise told from error
+            raise
+
+    def _begin(self, kept: Mapping[str, str], *, accept_lost_tail: bool) -> None:
+        # Before anything is written: LOCK would forget how far it went.
+        if not accept_lost_tail:
+            self._refuse(self.record.lost_tail())
+        self._check_kind(kept)
+        loaded = (
+            None if self.folder is None else self._open_snapshots(self.folder, accept_lost_tail)
+        )
+        self._written = self._nodes_written = self._changes_written = 0
+        # Before the index: it must not follow what it cannot hold.
+        self.record.follow(EmbedderGuard(self.record, self._kind.embedder))
+        self.replica = Replica(self.record, self.fresh, loaded)
+        snapshots = self.snapshots
+        self.history = History(
+            self.record, lambda: None if snapshots is None else snapshots.oldest()
+        )
+        self.record.follow(self.history)
+        if loaded is not None:
+            self._written, self._nodes_written = loaded[1], self._nodes()
 
     @staticmethod
     def _make(folder: Path, create: bool) -> None:

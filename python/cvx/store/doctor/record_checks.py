@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping
 
 from cvx.store import fulltext, rows
+from cvx.store.database import lenient
 from cvx.store.doctor.findings import Check, Finding
 from cvx.store.history import FIRST_KEPT, number_of
 from cvx.store.row_validation import RowCheck, node_bound
@@ -89,16 +90,15 @@ def differing_words(db: sqlite3.Connection, damaged: Collection[object]) -> Iter
             " WHERE sql LIKE 'CREATE VIRTUAL TABLE%USING fts5%'"
         ).fetchall()
     )
-    factory, db.text_factory = db.text_factory, lambda raw: raw.decode("utf-8", "replace")
     for table, sql in tables.items():
         # An unqualified name means the temporary table from here on: ``text`` fills the twin.
         db.execute(sql.replace(f" {table} ", f" temp.{table} ", 1))
     try:
-        fulltext.refill(db)
-        for table in tables:
-            yield from _compared(db, table, damaged)
+        with lenient(db, "replace"):
+            fulltext.refill(db)
+            for table in tables:
+                yield from _compared(db, table, damaged)
     finally:
-        db.text_factory = factory
         for table in tables:
             db.execute(f"DROP TABLE temp.{table}")
 

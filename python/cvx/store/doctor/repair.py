@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cvx.errors import CvxError, SnapshotError, StoreError
 from cvx.store import fulltext
-from cvx.store.database import connect
+from cvx.store.database import connect, lenient
 from cvx.store.doctor.examination import examine
 from cvx.store.doctor.findings import Check, Finding, Report
 from cvx.store.doctor.record_checks import highest_id
@@ -134,8 +134,7 @@ class _Repair:
         inside = [one for one in self.found if one.check not in _OUTSIDE]
         with self.record.transaction() as write:
             db = write.connection
-            factory, db.text_factory = db.text_factory, _lenient
-            try:
+            with lenient(db):
                 db.execute("PRAGMA defer_foreign_keys = ON")
                 mended = mend(write, inside)
                 self.done.extend(mended.done)
@@ -144,8 +143,6 @@ class _Repair:
                 if stale:
                     # Other processes follow the journal: this makes them build their index anew.
                     write.journal("erase", sorted(mended.nodes))
-            finally:
-                db.text_factory = factory
         return stale
 
     def clean_files(self, *, all_snapshots: bool) -> None:
@@ -220,10 +217,6 @@ def _rest(write: Writer, found: list[Finding], mended: Mended) -> list[str]:
         db.executemany("DELETE FROM staged WHERE node = ?", ((node,) for node in staged))
         done.append(f"dropped {len(staged)} vectors of a move; `cvx reembed` makes them again")
     return done
-
-
-def _lenient(raw: bytes) -> str:
-    return raw.decode("utf-8", "surrogateescape")
 
 
 def _reopened(folder: Path, kind: IndexKind, found: tuple[Finding, ...], done: list[str]) -> None:
