@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from benches.causal.logs import interleaved, stories
 from cvx.causal import CausalEvent, CausalGraph, Story, Walk
 from cvx.causal.narrative import NOTHING_BEFORE, UNKNOWN_CAUSE, middle, sentence, tell_chain
 from cvx.embed import LexicalEmbedder
-from cvx.errors import InvalidInputError, UnknownError
+from cvx.errors import FileError, InvalidInputError, UnknownError
 from cvx.memory import Memory
 from cvx.types import Edge
 from tests.causal.graphs import Drawn, built, drawn_graphs
@@ -297,6 +299,23 @@ def test_the_table_names_the_link_towards_the_subject() -> None:
     (row,) = told.story("flooded").frame().filter(depth=1).rows(named=True)
     assert (row["role"], row["event"], row["next"]) == ("cause", "rained", "flooded")
     assert (row["weight"], row["path_weight"], row["why"]) == (0.75, 0.75, "the drain")
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_a_story_is_drawn_into_a_file(tmp_path: Path, suffix: str) -> None:
+    told = graph(
+        "It rained $1 all_night.",
+        "The cellar flooded.",
+        "The books are mouldy.",
+        links=[("all_night", "flooded", 0.75, ""), ("flooded", "mouldy", 0.5, "")],
+    )
+    path = tmp_path / f"story.{suffix}"
+    told.story("flooded").draw(path)
+    assert path.stat().st_size > 1000
+    if suffix == "svg":
+        assert "cellar" in path.read_text()
+    with pytest.raises(FileError, match=r"give a \.png"):
+        told.story("flooded").draw(tmp_path / "story.txt2")
 
 
 def test_a_story_of_nothing_is_refused() -> None:

@@ -1,15 +1,18 @@
-"""Narratives: causes and consequences told in sentences, or as a table."""
+"""Narratives: causes and consequences told in sentences, as a table or as a picture."""
 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cvx.causal.cause_probability import without_cause
 from cvx.causal.graph_data import CausalEvent
 from cvx.causal.walk import Reached, Walk
+from cvx.errors import FileError
 from cvx.escaping import quoted_line
 from cvx.extras import needs
 from cvx.render import calendar_time
@@ -442,6 +445,21 @@ class Story:
         onward = link.effect if role == "cause" else link.cause
         return (*own, str(onward), link.kind, link.weight, link.why, link.evidence)
 
+    def draw(self, path: str | Path) -> None:
+        """Write it as a picture: time from left to right, surer links drawn thicker.
+
+        Parameters
+        ----------
+        path : str or Path
+            Its suffix says the format, such as ``.png`` or ``.svg``.
+
+        Raises
+        ------
+        MissingExtraError
+            matplotlib is not installed (extra ``plot``).
+        """
+        _draw(self, Path(path))
+
 
 def _causes_first(
     order: Iterable[EventId], into: Mapping[EventId, Sequence[Edge]]
@@ -460,3 +478,73 @@ def _grouped(pairs: Iterable[tuple[EventId, Edge]]) -> dict[EventId, list[Edge]]
     for key, link in sorted(pairs, key=lambda pair: -pair[1].weight):
         out.setdefault(key, []).append(link)
     return out
+
+
+_COLOURS = {"cause": "#fde2c8", "event": "#f6b3a8", "consequence": "#cfe3f5"}
+_WIDEST, _TALLEST = 60.0, 40.0
+_TEXT_WIDTH, _TEXT_LENGTH = 22, 88
+
+
+def _draw(story: Story, path: Path) -> None:
+    with needs("plot"):
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    columns = _columns(story)
+    tallest = max(map(len, columns.values()))
+    width, height = min(_WIDEST, 2.6 * len(columns) + 0.6), min(_TALLEST, 1.3 * tallest + 0.8)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.axis("off")
+    places, boxes = {}, {}
+    for column, events in columns.items():
+        role = "event" if column == 0 else "cause" if column < 0 else "consequence"
+        box = {"boxstyle": "round,pad=0.4", "facecolor": _COLOURS[role], "edgecolor": "#888"}
+        for row, event in enumerate(events):
+            places[event] = column, (len(events) - 1) / 2.0 - row
+            text = axes.text(
+                *places[event],
+                _wrapped(story.events[event].text),
+                ha="center",
+                va="center",
+                fontsize=8,
+                parse_math=False,
+                bbox=box,
+            )
+            boxes[event] = text.get_bbox_patch()
+    for link in (*story.causes, *story.effects):
+        if link.cause in places and link.effect in places:
+            arrow = {
+                "arrowstyle": "-|>",
+                "linewidth": 0.6 + 2.0 * link.weight,
+                "color": "#666666",
+                "patchA": boxes[link.cause],
+                "patchB": boxes[link.effect],
+                "shrinkA": 2,
+                "shrinkB": 2,
+            }
+            axes.annotate("", xy=places[link.effect], xytext=places[link.cause], arrowprops=arrow)
+    axes.set_xlim(min(columns) - 0.6, max(columns) + 0.6)
+    axes.set_ylim(-tallest / 2 - 0.2, tallest / 2 + 0.2)
+    try:
+        figure.savefig(path, dpi=110)
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path} cannot be written ({error}): give a .png, .svg or .pdf") from error
+
+
+def _columns(story: Story) -> dict[int, list[EventId]]:
+    columns: dict[int, list[EventId]] = {}
+    for reached in reversed(story.before):
+        columns.setdefault(-reached.depth, []).append(reached.id)
+    columns[0] = [story.subject.id]
+    seen = {reached.id for reached in story.before}
+    for reached in story.after:
+        # In a cycle a cause is a consequence too: it is drawn once.
+        if reached.id not in seen:
+            columns.setdefault(reached.depth, []).append(reached.id)
+    return columns
+
+
+def _wrapped(text: str) -> str:
+    short = textwrap.shorten(text, _TEXT_LENGTH, placeholder=" \u2026") or "(no words)"
+    return "\n".join(textwrap.wrap(short, _TEXT_WIDTH))

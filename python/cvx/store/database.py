@@ -45,7 +45,7 @@ _SETTINGS = (
     f"journal_size_limit = {MOST_LOG}",
 )
 
-_Print: TypeAlias = tuple[int, int, int]
+_Print: TypeAlias = tuple[int, int, int, int]
 
 
 class Database:
@@ -91,7 +91,7 @@ class Database:
         self._closed = False
         self._process = os.getpid()
         self._file: FileLock | None = None
-        self._still: Still | None = None
+        self._still: _Print | None = None
         self._most_log = MOST_LOG
         try:
             if read_only:
@@ -333,8 +333,10 @@ class Database:
         RecordIOError
             Somebody has written to it.
         """
-        if self._still is not None:
-            self._still.check()
+        if self._still is not None and _print_of(Path(self.path)) != self._still:
+            raise RecordIOError(
+                f"{self.path} has changed since it was opened to be read only: open it again"
+            )
 
     def commit(self, db: sqlite3.Connection, tail: Tail) -> None:
         """Commit, and write down beside the database how far its journal goes now."""
@@ -466,41 +468,22 @@ def lenient(
         db.text_factory = factory
 
 
-class Still:
-    """A database that is read as it stands, and therefore must not change meanwhile.
+def _print_of(path: Path) -> _Print:
+    """Return what tells a file from itself after a write.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
+    Raises
+    ------
+    RecordIOError
+        It cannot be read.
     """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._print = self._look()
-
-    def _look(self) -> _Print:
-        try:
-            found = self._path.stat()
-        except OSError as error:
-            raise RecordIOError(f"{self._path} cannot be read ({error.strerror})") from error
-        return found.st_ino, found.st_size, found.st_mtime_ns
-
-    def check(self) -> None:
-        """See that nobody has written since.
-
-        Raises
-        ------
-        RecordIOError
-            Somebody has.
-        """
-        if self._look() != self._print or _log_of(self._path) > 0:
-            raise RecordIOError(
-                f"{self._path} has changed since it was opened to be read only: open it again"
-            )
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise RecordIOError(f"{path} cannot be read ({error.strerror})") from error
+    return found.st_ino, found.st_size, found.st_mtime_ns, _log_of(path)
 
 
-def connect_to_read(path: Path) -> tuple[sqlite3.Connection, Still | None]:
+def connect_to_read(path: Path) -> tuple[sqlite3.Connection, _Print | None]:
     """Connect to a database for reading.
 
     Where SQLite's shared memory can be found or made, what others commit is seen. In a folder
@@ -516,8 +499,8 @@ def connect_to_read(path: Path) -> tuple[sqlite3.Connection, Still | None]:
     -------
     connection : sqlite3.Connection
         In autocommit.
-    still : Still or None
-        The file, if it is read as it stands.
+    still : tuple of int, or None
+        What the file is known by, if it is read as it stands.
 
     Raises
     ------
@@ -537,7 +520,7 @@ def connect_to_read(path: Path) -> tuple[sqlite3.Connection, Still | None]:
                 f"{path} was not closed: its write-ahead log can be read only where SQLite may "
                 "write beside it; copy the whole folder to such a place and open it there"
             ) from error
-    still = Still(path)
+    still = _print_of(path)
     return _connected(f"{address}&immutable=1"), still
 
 
@@ -551,48 +534,47 @@ def _log_of(path: Path) -> int:
 
 
 def _connected(address: str) -> sqlite3.Connection:
-    db = connect(address, uri=True)
-    try:
+    with ExitStack() as opened:
+        db = opened.enter_context(closing(connect(address, uri=True)))
         db.execute("PRAGMA temp_store = MEMORY")
-        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except UnicodeDecodeError as error:
-        db.close()
-        raise sqlite3.DatabaseError("malformed: its schema is no text") from error
-    except BaseException:
-        db.close()
-        raise
+        try:
+            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except UnicodeDecodeError as error:
+            raise sqlite3.DatabaseError("malformed: its schema is no text") from error
+        opened.pop_all()
     return db
 
 
-_NO_ROOM = ("disk is full", "disk I/O error")
-_NO_ACCESS = ("unable to open database file", "readonly database")
-# "malformed JSON" too: JSON in a record is written by cvx alone, so that one is a damaged row.
-_DAMAGED = (
-    "malformed",
-    "vtable constructor failed",
-    "not a database",
-    "corrupt",
-    "decode to UTF-8",
+_MEANINGS: tuple[tuple[tuple[str, ...], type[StoreError], str], ...] = (
+    (
+        ("disk is full", "disk I/O error"),
+        RecordIOError,
+        "{path}: {said}: nothing of the transaction was stored; make room, then write again",
+    ),
+    (
+        ("unable to open database file", "readonly database"),
+        RecordIOError,
+        "{path}: {said}: make it and its folder writable, or open it with read_only=True",
+    ),
+    # "malformed JSON" too: JSON in a record is written by cvx alone, so that is a damaged row.
+    (
+        (
+            *("malformed", "vtable constructor failed", "not a database", "corrupt"),
+            "decode to UTF-8",
+        ),
+        DamagedStoreError,
+        "{path} is damaged ({said}): restore a copy, or let doctor save the rest",
+    ),
 )
+"""What SQLite says, in words, and the error that it is of cvx."""
 
 
 def typed_error(path: str, error: sqlite3.DatabaseError) -> Exception:
     """Return the error of cvx for one of SQLite, or the same where there is none."""
     said = str(error)
-    if isinstance(error, sqlite3.IntegrityError):
-        return error
-    if any(words in said for words in _NO_ROOM):
-        return RecordIOError(
-            f"{path}: {said}: nothing of the transaction was stored; make room, then write again"
-        )
-    if any(words in said for words in _NO_ACCESS):
-        return RecordIOError(
-            f"{path}: {said}: make it and its folder writable, or open it with read_only=True"
-        )
-    if any(words in said for words in _DAMAGED):
-        return DamagedStoreError(
-            f"{path} is damaged ({said}): restore a copy, or let doctor save the rest"
-        )
+    for words, kind, told in () if isinstance(error, sqlite3.IntegrityError) else _MEANINGS:
+        if any(word in said for word in words):
+            return kind(told.format(path=path, said=said))
     return error
 
 
