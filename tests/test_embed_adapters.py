@@ -23,8 +23,7 @@ from cvx.embed import (
     as_embedder,
     embed_query,
 )
-from cvx.embed.adapters import with_prefixes
-from cvx.embed.protocol import checked_rows, normalised
+from cvx.embed.protocol import checked_rows, normalised, with_prefixes
 from cvx.errors import (
     EmbedderAnswerError,
     EmbedderDimensionError,

@@ -11,7 +11,7 @@ pytest.importorskip("httpcore")
 pytest.importorskip("stamina")
 
 from cvx.embed import Embedder
-from cvx.embed.adapters import close
+from cvx.embed.protocol import close
 from cvx.embed.registry import embedder_from, embedder_of, remembered_embedder
 from cvx.errors import EmbedderNotApprovedError, InvalidInputError
 from tests.embed_server import OLLAMA, OPENAI, Server, running

@@ -25,8 +25,8 @@ from cvx.embed import (
     embed_query,
     preset_for,
 )
-from cvx.embed.adapters import innermost
 from cvx.embed.check import check
+from cvx.embed.protocol import innermost
 from cvx.errors import (
     EmbedderAnswerError,
     EmbedderDimensionError,

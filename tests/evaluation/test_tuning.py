@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError
 from cvx.evaluation import Label, generated_talk, resolved, split, tables, tune
-from cvx.evaluation.evaluate import evaluate
-from cvx.evaluation.tuning import Table, calibrated_floor, evidence, foreign_cues
+from cvx.evaluation.tuning import Table, calibrated_floor, evaluate, evidence, foreign_cues
 from cvx.memory import Memory
 from cvx.recall.presets import default_pipeline
 from cvx.recall.ranking_signals import COLUMNS

@@ -293,7 +293,7 @@ def _texts(given: str) -> list[str]:
 def _discard(folder: Path, *, as_json: bool) -> None:
     from cvx.store import Record
     from cvx.store.database import describe
-    from cvx.store.doctor.row_repair import discard
+    from cvx.store.doctor.repair import discard
 
     describe(folder)
     with Record(folder / "memory.db") as record:

@@ -262,7 +262,7 @@ def stats(store: Store = None, json: Json = False) -> None:
     For example:
       cvx stats --json
     """
-    from cvx.store.doctor.row_repair import set_aside
+    from cvx.store.doctor.repair import set_aside
     from cvx.store.store import size_of
 
     with opened(store, embeds=False, reads=True) as memory:

@@ -17,13 +17,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cvx.embed.lexical import LexicalEmbedder
-from cvx.embed.protocol import Embedder, aembed, embed_query
+from cvx.embed.protocol import (
+    Embedder,
+    EncoderEmbedder,
+    Prefixed,
+    aembed,
+    as_embedder,
+    embed_query,
+)
 from cvx.lazy import names_of
 
 if TYPE_CHECKING:
-    from cvx.embed.adapters import EncoderEmbedder as EncoderEmbedder
-    from cvx.embed.adapters import Prefixed as Prefixed
-    from cvx.embed.adapters import as_embedder as as_embedder
     from cvx.embed.cache import CachedEmbedder as CachedEmbedder
     from cvx.embed.http import Http as Http
     from cvx.embed.http import HttpOptions as HttpOptions
@@ -38,20 +42,26 @@ if TYPE_CHECKING:
 
 _HOME = {
     "CachedEmbedder": "cache",
-    "EncoderEmbedder": "adapters",
     "Http": "http",
     "HttpOptions": "http",
     "LocalEmbedder": "local",
     "OllamaEmbedder": "servers",
     "OpenAIEmbedder": "servers",
     "PRESETS": "models",
-    "Prefixed": "adapters",
     "Preset": "models",
     "Reply": "http",
-    "as_embedder": "adapters",
     "detect": "servers",
     "preset_for": "models",
 }
 
-__all__ = [*_HOME, "Embedder", "LexicalEmbedder", "aembed", "embed_query"]
+__all__ = [
+    *_HOME,
+    "Embedder",
+    "EncoderEmbedder",
+    "LexicalEmbedder",
+    "Prefixed",
+    "aembed",
+    "as_embedder",
+    "embed_query",
+]
 __getattr__, __dir__ = names_of(__name__, _HOME)

@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cvx.embed.adapters import close
-from cvx.embed.protocol import Embedder, Threaded, checked_rows, embed_query, listed
+from cvx.embed.protocol import Embedder, Threaded, checked_rows, close, embed_query, listed
 from cvx.errors import (
     CacheWarning,
     EmbedderDimensionError,

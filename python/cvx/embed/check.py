@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from cvx.embed.adapters import innermost
-from cvx.embed.protocol import Embedder, checked_rows
+from cvx.embed.protocol import Embedder, checked_rows, innermost
 from cvx.errors import CvxError, EmbedderDimensionError, EmbedderError, ModelNotFoundError
 
 

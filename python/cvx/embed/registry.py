@@ -193,8 +193,8 @@ def _made(spec: str, dim: int | None, *, named_by_user: bool) -> Embedder:
 
 
 def _served(kind: str, model: str, url: str, dim: int | None, *, named_by_user: bool) -> Embedder:
-    from cvx.embed.adapters import with_prefixes
     from cvx.embed.http import HttpOptions, origin_of
+    from cvx.embed.protocol import with_prefixes
     from cvx.embed.servers import OllamaEmbedder, OpenAIEmbedder
 
     preset = preset_for(model)

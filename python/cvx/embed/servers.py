@@ -9,10 +9,9 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from cvx.embed.adapters import Prefixed, with_prefixes
 from cvx.embed.http import Http, HttpOptions, Reply, says_too_long
 from cvx.embed.models import OLLAMA_URL, preset_for
-from cvx.embed.protocol import Threaded, checked_rows, listed, normalised
+from cvx.embed.protocol import Prefixed, Threaded, checked_rows, listed, normalised, with_prefixes
 from cvx.errors import (
     EmbedderAnswerError,
     EmbedderDimensionError,

@@ -6,7 +6,6 @@ question and returns recall, nDCG, reciprocal rank, empties, tokens and calibrat
 the other; `calibrated_floor` learns when to answer nothing. The command is ``cvx eval``.
 """
 
-from cvx.evaluation.evaluate import Evaluation, evaluate
 from cvx.evaluation.labels import Label, generated_talk, read_labels, write_labels
 from cvx.evaluation.metrics import (
     Answer,
@@ -22,8 +21,10 @@ from cvx.evaluation.metrics import (
     table,
 )
 from cvx.evaluation.tuning import (
+    Evaluation,
     FittedWeights,
     calibrated_floor,
+    evaluate,
     foreign_cues,
     foreign_labels,
     split,

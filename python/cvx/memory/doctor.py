@@ -99,7 +99,7 @@ def rescue(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Salv
     Raises
     ------
     StoreNotFoundError, FileError, DamagedStoreError
-        As for ``cvx.store.doctor.salvage``.
+        As for ``cvx.store.doctor.repair``.
     """
     saved = salvage(Path(path), Path(target))
     check(target, mend=True)

@@ -6,7 +6,6 @@ was ever acknowledged is deleted: a row that cannot be put right moves to the ta
 
 from cvx.store.doctor.examination import examine
 from cvx.store.doctor.findings import Finding, Report
-from cvx.store.doctor.repair import repair
-from cvx.store.doctor.salvage import Salvaged, salvage
+from cvx.store.doctor.repair import Salvaged, repair, salvage
 
 __all__ = ["Finding", "Report", "Salvaged", "examine", "repair", "salvage"]

@@ -1,7 +1,7 @@
 """A whole store in another format, and back: JSON Lines, Parquet, DuckDB.
 
-Each format writes the batches of rows that ``format`` yields, and reads them back as an
-`Incoming`; ``importing`` takes one in, as it was or under new ids.
+Each format of ``format`` writes batches of rows, and reads them back as an `Incoming`;
+``importing`` takes one in, as it was or under new ids.
 """
 
 from cvx.store.transfer.exporting import FORMATS, export_record, format_of, reader_of

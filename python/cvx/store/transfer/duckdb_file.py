@@ -21,8 +21,7 @@ from cvx.errors import ExportError, FileError
 from cvx.extras import needs
 from cvx.store import rows
 from cvx.store.files import written_whole
-from cvx.store.transfer import parquet
-from cvx.store.transfer.format import Batch, Header, Incoming
+from cvx.store.transfer.format import Batch, Header, Incoming, Types, write_into
 
 if TYPE_CHECKING:
     import duckdb
@@ -196,7 +195,7 @@ def _count(db: duckdb.DuckDBPyConnection, table: str) -> int:
 def write(
     path: Path,
     header: Header,
-    types: parquet.Types,
+    types: Types,
     found: Iterable[Batch],
     record: sqlite3.Connection,
 ) -> None:
@@ -221,7 +220,7 @@ def write(
         written_whole(path) as beside,
     ):
         folder = Path(scratch) / "rows"
-        parquet.write_into(folder, header, types, found)
+        write_into(folder, header, types, found)
         _write_causes(Path(scratch) / "causes.parquet", causes)
         # What it reads lies in a folder of this process alone.
         with closing(_duckdb().connect(str(beside))) as db:

@@ -7,8 +7,18 @@ from pathlib import Path
 from cvx.errors import InvalidInputError
 from cvx.store import rows
 from cvx.store.record import Record
-from cvx.store.transfer import jsonlines, parquet
-from cvx.store.transfer.format import Header, Incoming, Progress, batches, counted, types
+from cvx.store.transfer.format import (
+    Header,
+    Incoming,
+    Progress,
+    batches,
+    counted,
+    read_jsonlines,
+    read_parquet,
+    types,
+    write_jsonlines,
+    write_parquet,
+)
 
 FORMATS = {"jsonl": (".jsonl", ".ndjson"), "parquet": (".parquet",), "duckdb": (".duckdb", ".db")}
 """Endings of names by format; the first is the usual one."""
@@ -79,11 +89,11 @@ def export_record(
         header = Header.of(db)
         found = counted(batches(db), header.total, progress)
         if kind == "jsonl":
-            jsonlines.write(path, header, found)
+            write_jsonlines(path, header, found)
             return header
         declared = {table: types(db, table) for table in rows.COLUMNS}
         if kind == "parquet":
-            parquet.write(path, header, declared, found)
+            write_parquet(path, header, declared, found)
         else:
             from cvx.store.transfer import duckdb_file
 
@@ -97,4 +107,4 @@ def reader_of(path: Path, kind: str) -> Incoming:
         from cvx.store.transfer import duckdb_file
 
         return duckdb_file.read(path)
-    return jsonlines.read(path) if kind == "jsonl" else parquet.read(path)
+    return read_jsonlines(path) if kind == "jsonl" else read_parquet(path)

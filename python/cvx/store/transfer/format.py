@@ -1,20 +1,33 @@
-"""The format that all exports share: a header, and the rows of each table."""
+"""What all exports share, a header and the rows of each table; JSON Lines and Parquet."""
 
 from __future__ import annotations
 
+import base64
 import json
+import os
 import re
 import sqlite3
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
+
+import numpy as np
 
 from cvx.arguments import whole
-from cvx.errors import DamagedStoreError, ExportError
+from cvx.errors import DamagedStoreError, ExportError, FileError
+from cvx.escaping import printable
+from cvx.extras import needs
 from cvx.store import rows
 from cvx.store.database import tail_of
+from cvx.store.files import open_own, read_own, written_whole
 from cvx.store.row_validation import TAKEN_OVER, may_say
 from cvx.store.schema import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    import polars as pl
 
 FORMAT = 1
 
@@ -201,3 +214,278 @@ class Imported:
     merged: bool
     counts: Mapping[str, int]
     left_out: Mapping[str, int]
+
+
+_VECTOR = "embedding"
+_UNREADABLE = (
+    ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError
+)  # fmt: skip
+_ORDER = list(rows.COLUMNS)
+_LONGEST = 1 << 28
+"""So many bytes may a line have: more than any text that was ever remembered."""
+
+
+def write_jsonlines(path: Path, header: Header, found: Iterable[Batch]) -> None:
+    """Write an export; the file is there whole or not at all. "-" is the standard output."""
+    with _opened(path) as file:
+        file.write(header.to_text() + "\n")
+        number = 0
+        for table, some in found:
+            names = rows.stored_columns(table)
+            for row in some:
+                file.write(_line(table, names, row))
+            number += len(some)
+        file.write(json.dumps({"end": number}) + "\n")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[TextIO]:
+    if str(path) == "-":
+        yield sys.stdout
+        return
+    with written_whole(path) as beside, beside.open("w", encoding="utf-8") as file:
+        yield file
+
+
+def _line(table: str, names: tuple[str, ...], row: Row) -> str:
+    plain = dict(zip(names, row, strict=True))
+    raw = plain.get(_VECTOR)
+    if raw is not None:
+        plain[_VECTOR] = base64.b64encode(raw).decode("ascii")
+    told = json.dumps({"table": table, **plain}, separators=(",", ":"), ensure_ascii=False)
+    # Standard output may be a terminal; JSON reads the same.
+    return printable(told) + "\n"
+
+
+def read_jsonlines(path: Path) -> Incoming:
+    """Begin to read an export.
+
+    Raises
+    ------
+    FileError
+        It cannot be read.
+    ExportError
+        It is no export.
+    """
+    try:
+        with path.open("rb") as file:
+            first = file.readline(_LONGEST)
+    except OSError as error:
+        raise FileError(f"{path} cannot be read ({error.strerror})") from error
+    return Incoming(Header.from_text(first, str(path)), _lines(path))
+
+
+def _lines(path: Path) -> Iterator[Batch]:
+    number, table, some = 0, "", list[Row]()
+    end: int | None = None
+    with path.open("rb") as file:
+        file.readline(_LONGEST)
+        for place, raw in enumerate(iter(lambda: file.readline(_LONGEST), b""), 2):
+            where = f"{path}, line {place}"
+            if end is not None:
+                raise ExportError(f"{where}: there is something after the end")
+            its_table, row = _parsed(raw, where)
+            if its_table == "end":
+                end = row[0]
+                continue
+            if its_table != table or len(some) >= _BATCH:
+                if some:
+                    yield table, some
+                if _ORDER.index(its_table) < _ORDER.index(table or its_table):
+                    raise ExportError(
+                        f"{where}: a row of {its_table} after those of {table}: sort by table"
+                    )
+                table, some = its_table, []
+            some.append(row)
+            number += 1
+    if some:
+        yield table, some
+    if end != number:
+        raise ExportError(
+            f"{path} has {number} rows and "
+            + ("no last line" if end is None else f"says {end}")
+            + ": it was cut; export again. Nothing was taken in"
+        )
+
+
+def _parsed(raw: bytes, where: str) -> tuple[str, Row]:
+    try:
+        told: dict[str, Any] = json.loads(raw)
+        if "end" in told:
+            return "end", (int(told["end"]),)
+        table = told.pop("table")
+        return table, _row(told, rows.stored_columns(table))
+    except _UNREADABLE as error:
+        raise ExportError(
+            f"{where} is no row of an export ({type(error).__name__}: {error}): nothing was taken "
+            "in"
+        ) from error
+
+
+def _row(told: dict[str, Any], names: tuple[str, ...]) -> Row:
+    if told.get(_VECTOR) is not None:
+        told[_VECTOR] = base64.b64decode(told[_VECTOR], validate=True)
+    if len(told) != len(names):
+        raise ValueError(f"it has {sorted(told)}")
+    return tuple(told[name] for name in names)
+
+
+Types = Mapping[str, Mapping[str, str]]
+"""Declared types by table and column."""
+
+_SPARE_BYTES, _MOST_PACKED = 64 << 20, 1_000
+"""So many bytes of text may a file stand for, and so many times its own."""
+
+
+def write_parquet(path: Path, header: Header, types: Types, found: Iterable[Batch]) -> None:
+    """Write an export; the folder is there whole or not at all.
+
+    Every table has at least one file, so that its columns can be seen. Vectors are lists of
+    float32.
+    """
+    with written_whole(path) as beside:
+        write_into(beside, header, types, found)
+
+
+def write_into(folder: Path, header: Header, types: Types, found: Iterable[Batch]) -> None:
+    """Write the files of an export into a folder that is made here."""
+    numbers = dict.fromkeys(rows.COLUMNS, 0)
+    folder.mkdir()
+    for table in rows.COLUMNS:
+        (folder / table).mkdir()
+    for table, some in found:
+        frame(table, types[table], some).write_parquet(
+            folder / table / f"{numbers[table]:05}.parquet"
+        )
+        numbers[table] += 1
+    for table in rows.COLUMNS:
+        if not numbers[table]:
+            frame(table, types[table], []).write_parquet(folder / table / "00000.parquet")
+    (folder / "header.json").write_text(header.to_text() + "\n", encoding="utf-8")
+
+
+def frame(table: str, types: Mapping[str, str], some: list[Row]) -> pl.DataFrame:
+    """Return rows as a frame."""
+    with needs("frames"):
+        import polars as pl
+
+    plain = {"INTEGER": pl.Int64, "REAL": pl.Float64, "TEXT": pl.String, "BLOB": pl.Binary}
+    series = []
+    for place, name in enumerate(rows.stored_columns(table)):
+        values = [row[place] for row in some]
+        if name == _VECTOR:
+            series.append(_lists(values))
+        elif name == "helped":
+            # A count that is not always whole.
+            series.append(pl.Series(name, map(float, values), dtype=pl.Float64))
+        else:
+            series.append(pl.Series(name, values, dtype=plain[types[name]], strict=True))
+    return pl.DataFrame(series)
+
+
+def _lists(blobs: list[bytes | None]) -> pl.Series:
+    with needs("frames"):
+        import polars as pl
+
+    there = [place for place, blob in enumerate(blobs) if blob is not None]
+    kind = pl.List(pl.Float32)
+    if not there:
+        return pl.Series(_VECTOR, [None] * len(blobs), dtype=kind)
+    flat = np.frombuffer(b"".join(blob for blob in blobs if blob is not None), dtype="<f4")
+    matrix = flat.reshape(len(there), -1)
+    made = pl.DataFrame({"at": np.array(there, dtype=np.int64), _VECTOR: matrix})
+    every = pl.DataFrame({"at": np.arange(len(blobs), dtype=np.int64)})
+    joined = every.join(made, on="at", how="left", maintain_order="left")
+    return joined.get_column(_VECTOR).cast(kind)
+
+
+def read_parquet(path: Path) -> Incoming:
+    """Begin to read an export from its folder.
+
+    Raises
+    ------
+    FileError
+        It cannot be read.
+    ExportError
+        It is no export.
+    """
+    try:
+        told = read_own(path / "header.json", most=1 << 20)
+    except OSError as error:
+        raise FileError(
+            f"{path} cannot be read as an export in Parquet ({error.strerror}): it is a folder "
+            "with header.json in it"
+        ) from error
+    return Incoming(Header.from_text(told, str(path / "header.json")), _files(path))
+
+
+def _files(folder: Path) -> Iterator[Batch]:
+    for table in rows.COLUMNS:
+        if (folder / table).is_symlink():
+            raise ExportError(
+                f"{folder / table} is a symbolic link: give the folder that was exported"
+            )
+        for path in sorted((folder / table).glob("*.parquet")):
+            if some := _rows_of(path, table):
+                yield table, some
+
+
+def _rows_of(path: Path, table: str) -> list[Row]:
+    with needs("frames"):
+        import polars as pl
+
+    wanted = rows.stored_columns(table)
+    try:
+        # An open file: no pattern, no address and no link stands for another one.
+        with open_own(path) as file:
+            found = pl.read_parquet(
+                file, columns=list(wanted), n_rows=_BATCH + 1, hive_partitioning=False
+            )
+            size = os.fstat(file.fileno()).st_size
+        _check_frame(found, table, size)
+        parts = [_values(found.get_column(name), name) for name in wanted]
+        return list(zip(*parts, strict=True))
+    except (OSError, ValueError, TypeError, pl.exceptions.PolarsError) as error:
+        raise _unreadable(path, error) from error
+    except pl.exceptions.PanicException as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: BaseException) -> ExportError:
+    said = str(error)[:200]
+    return ExportError(f"{path} cannot be read ({said}): export again. Nothing was taken in")
+
+
+def _check_frame(found: pl.DataFrame, table: str, size: int) -> None:
+    """Raise a ValueError where a file holds something else than we write, or far more."""
+    with needs("frames"):
+        import polars as pl
+
+    for name, dtype in found.schema.items():
+        kinds = [pl.List(pl.Float32)] if name == _VECTOR else [pl.Int64, pl.Float64, pl.String]
+        if dtype not in kinds:
+            raise ValueError(f"{name} is of type {dtype}")
+    if len(found) > _BATCH:
+        raise ValueError(f"it has more than {_BATCH} rows of {table}")
+    bytes_there = sum(
+        int(found.get_column(name).str.len_bytes().sum())
+        for name, dtype in found.schema.items()
+        if dtype == pl.String
+    )
+    if bytes_there > _SPARE_BYTES + _MOST_PACKED * size:
+        raise ValueError(f"{size} bytes stand for {bytes_there} of text")
+
+
+def _values(series: pl.Series, name: str) -> list[Any]:
+    """Return a column as what SQLite stores: vectors as bytes."""
+    if name == "helped":
+        return [int(value) if value.is_integer() else value for value in series.to_list()]
+    if name != _VECTOR:
+        return series.to_list()
+    lengths = series.list.len().to_list()
+    flat = series.drop_nulls().list.explode().to_numpy().astype("<f4", copy=False)
+    out, at = list[bytes | None](), 0
+    for length in lengths:
+        out.append(None if length is None else flat[at : at + length].tobytes())
+        at += length or 0
+    return out
