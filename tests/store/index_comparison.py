@@ -9,7 +9,7 @@ from typing import Any
 
 from cvx.errors import CvxError
 from cvx.index import RawIndex
-from cvx.memory import check as memory_check
+from cvx.memory import doctor as memory_check
 from cvx.store import IndexKind, Record
 from cvx.store.doctor.findings import Check, Finding, Report
 from cvx.store.replica import Replica
@@ -17,7 +17,7 @@ from cvx.store.snapshots import Snapshots
 
 
 def check(path: Path | str, *, deep: bool = False, **options: Any) -> Report:
-    """Do what ``cvx.memory.check.check`` does; ``deep`` compares the index node by node, too."""
+    """Do what ``cvx.memory.doctor.check`` does; ``deep`` compares the index node by node, too."""
     report = memory_check.check(path, **options)
     if not deep or any(one.check in (Check.FILE, Check.MISPLACED) for one in report.findings):
         return report

@@ -11,7 +11,7 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.memory import Memory
-from cvx.memory.check import rescue
+from cvx.memory.doctor import rescue
 from cvx.memory.transfer import export, import_export
 from cvx.store import Record
 from cvx.types import Cue, Event

@@ -21,7 +21,7 @@ import pytest
 
 from cvx.errors import CvxError, DamagedStoreError
 from cvx.memory import Memory
-from cvx.memory.check import rescue
+from cvx.memory.doctor import rescue
 from cvx.memory.transfer import export, import_export
 from cvx.store import rows
 from cvx.types import Cue

@@ -10,7 +10,7 @@ import pytest
 
 from cvx.errors import DamagedStoreError, StoreVersionError
 from cvx.memory import Memory
-from cvx.memory.check import rescue
+from cvx.memory.doctor import rescue
 from cvx.store import Record, rows
 from cvx.store.database import describe
 from cvx.store.doctor.findings import Check

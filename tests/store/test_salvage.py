@@ -8,7 +8,7 @@ import pytest
 
 from cvx.errors import DamagedStoreError, FileError, StoreNotFoundError
 from cvx.memory import Memory
-from cvx.memory.check import rescue
+from cvx.memory.doctor import rescue
 from cvx.store import rows
 from tests.store import planted
 from tests.store.index_comparison import check

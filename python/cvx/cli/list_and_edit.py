@@ -1,16 +1,13 @@
-"""Commands that show a memory: list, show, edit and tail; inspect and report in a browser."""
+"""Commands that look at single events and change them: list, show, edit and tail."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import subprocess
 import sys
 import tempfile
 import time
-import webbrowser
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,7 +22,6 @@ from cvx.cli.console import (
     Until,
     emit,
     line,
-    note,
     note_elsewhere,
     opened,
     plain_event,
@@ -33,7 +29,7 @@ from cvx.cli.console import (
     timestamp_of,
     when,
 )
-from cvx.errors import CvxError, FileError, InvalidInputError
+from cvx.errors import FileError, InvalidInputError
 from cvx.escaping import one_line
 
 if TYPE_CHECKING:
@@ -194,7 +190,7 @@ def edit(
       cvx edit 1 --text "the spare key is in the shed" --tag house
       EDITOR=nano cvx edit 1
     """
-    from cvx.cli.write import from_options
+    from cvx.cli.parse_events import from_options
 
     given: dict[str, Any] = {
         "text": sys.stdin.read().rstrip("\n") if text == "-" else text,
@@ -296,88 +292,3 @@ def _one(event: Event, *, as_json: bool) -> None:
 def _newest_id(memory: Memory) -> int:
     """Return the id of the event that was written last, 0 where there is none."""
     return int(memory.record.query("SELECT ifnull(max(event_id), 0) FROM events")[0][0])
-
-
-def inspect(
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Where to serve, on 127.0.0.1; 0: any free one.")
-    ] = 0,
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
-    ] = True,
-    edit: Annotated[
-        bool, typer.Option("--edit", help="Let the page change and forget events.")
-    ] = False,
-    store: Store = None,
-    embedder: EmbedderSpec = None,
-    json: Json = False,
-) -> None:
-    """Show a memory in a browser: memories, regions, causes, recalls, episodes, what it learned.
-
-    For example:
-      cvx inspect --store ~/memory
-      cvx inspect --store ~/memory --edit --no-browser --port 8300
-
-    The address has a token that a page needs to see anything. Without --edit the store is only
-    read, also while others write to it. Ctrl-C ends it.
-    """
-    from cvx.inspect import Server, View
-
-    with _looked_at(store, embedder, reads=not edit) as memory:
-        view = View(memory, can_edit=edit)
-        with Server(view, port) as server:
-            view.prepare()
-            if json:
-                emit({"url": server.url})
-            else:
-                line(f"{server.url}")
-                note("serving this page until Ctrl-C; " + ("edits" if edit else "it only reads"))
-            if browser and not webbrowser.open(server.url):
-                note("no browser was found: open the address above")
-            server.serve_forever()
-
-
-def report(
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write, of type .html.")],
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite a file that is there already.")
-    ] = False,
-    store: Store = None,
-    embedder: EmbedderSpec = None,
-    json: Json = False,
-) -> None:
-    """Write what `cvx inspect` shows as one file that opens without a server or a network.
-
-    For example:
-      cvx report --store ~/memory --out memory.html
-    """
-    from cvx.inspect import report as page_of
-
-    with _looked_at(store, embedder, reads=True) as memory:
-        page = page_of(memory)
-    try:
-        with out.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(page)
-    except FileExistsError as error:
-        raise FileError(f"{out} is there already: give another file, or --force") from error
-    except OSError as error:
-        raise FileError(f"{out} cannot be written ({error}): give another file") from error
-    size = len(page.encode())
-    if json:
-        emit({"path": str(out), "bytes": size})
-    else:
-        line(f"wrote {size:,} bytes to {out}")
-
-
-@contextlib.contextmanager
-def _looked_at(store: Path | None, embedder: str | None, *, reads: bool) -> Iterator[Memory]:
-    """Open a memory to look at it; where its embedder cannot be had, recall goes by words."""
-    with contextlib.ExitStack() as held:
-        try:
-            memory = held.enter_context(opened(store, embedder, read_only=reads))
-        except CvxError as error:
-            if embedder is not None:
-                raise
-            memory = held.enter_context(opened(store, embeds=False, read_only=reads))
-            note(f"recall goes by words alone: {error}")
-        yield memory

@@ -27,7 +27,7 @@ from cvx.cli.console import (
     timestamp_of,
 )
 from cvx.errors import FileError, InvalidInputError
-from cvx.memory.writes import sound
+from cvx.memory.write_verbs import sound
 from cvx.types import Event
 from cvx.validation import DEEPEST
 

@@ -39,7 +39,7 @@ from cvx.evaluation.metrics import (
 from cvx.recall import Pipeline
 from cvx.recall.floor import Answerable, calibrated, floor_features
 from cvx.recall.presets import default_pipeline
-from cvx.recall.signals import COLUMNS, DEFAULT_WEIGHTS
+from cvx.recall.ranking_signals import COLUMNS, DEFAULT_WEIGHTS
 from cvx.scoring.logistic import maximum_likelihood
 
 if TYPE_CHECKING:
