@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import importlib.util
 import json
 import sys
@@ -85,33 +84,6 @@ def test_the_path_of_a_folder_names_the_model_and_is_remembered_whole(
     assert spec_of("toy") == spec_of("local:toy") == f"local:{tmp_path / 'toy'}"
     (tmp_path / "lexical").mkdir()
     assert spec_of("lexical") == "lexical"
-
-
-def test_files_are_held_to_the_hash_that_was_given(tmp_path: Path) -> None:
-    folder = build(tmp_path / "toy")
-    digest = LocalEmbedder(folder).digest
-    code = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
-    LocalEmbedder(folder, sha256=digest.upper())
-    LocalEmbedder(folder, sha256={"model.safetensors": code})
-    for wrong in ("0" * 64, {"model.safetensors": "0" * 64}, {"config.json": code}, {"no": code}):
-        with pytest.raises(ModelFileError, match=r"it should be \w{64}: fetch the model"):
-            LocalEmbedder(folder, sha256=wrong)
-
-
-def test_files_are_held_to_the_manifest_beside_them(tmp_path: Path) -> None:
-    folder = build(tmp_path / "toy")
-    names = ["config.json", "model.safetensors", "tokenizer.json"]
-    lines = [f"{hashlib.sha256((folder / n).read_bytes()).hexdigest()}  {n}\n" for n in names]
-    (folder / "SHA256SUMS").write_text("".join([*lines, f"{'0' * 64}  README.md\n"]))
-    LocalEmbedder(folder)
-    data = bytearray((folder / "model.safetensors").read_bytes())
-    data[-1] ^= 1
-    (folder / "model.safetensors").write_bytes(data)
-    with pytest.raises(ModelFileError, match=r"SHA-256 of model\.safetensors is"):
-        LocalEmbedder(folder)
-    (folder / "SHA256SUMS").write_text(lines[0])
-    with pytest.raises(ModelFileError, match=r"says nothing of model\.safetensors"):
-        LocalEmbedder(folder)
 
 
 def test_a_text_that_is_too_long_is_refused_or_cut_on_demand(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError, UnknownError
-from cvx.evaluation.labels import Label, groups_of, read_labels, write_labels
+from cvx.evaluation.labels import Label, groups_of, read_labels
 from cvx.evaluation.metrics import resolved
 from cvx.memory import Memory
+from tests.evaluation.labelled_file import write_labels
 
 LABELS = st.builds(
     Label,

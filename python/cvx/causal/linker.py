@@ -336,7 +336,9 @@ class Linker:
             )
             if state != "candidate" or evidence.weight >= LEAST or before is not _NEW:
                 made.append(link)
-        self._store([one for one in made if one != _unrecorded(known.get(one.cause, _NEW))])
+        self._store(
+            [one for one in made if one != replace(known.get(one.cause) or _NEW, recorded=None)]
+        )
         return sorted(made, key=lambda link: -link.weight)
 
     def _linked(self, effect: Event) -> dict[EventId, Edge | None]:
@@ -412,10 +414,6 @@ class Linker:
         if links:
             with self.record.transaction() as write:
                 store_links(write, links, causal_kinds(self._index().edge_kinds))
-
-
-def _unrecorded(link: Edge | None) -> Edge | None:
-    return None if link is None else replace(link, recorded=None)
 
 
 _OPEN = "unjudged_causes"

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from cvx.arguments import above_zero, check_fields, number, whole
 from cvx.errors import (
     EmbedderAnswerError,
     EmbedderTimeoutError,
@@ -55,14 +56,9 @@ class HttpOptions:
     batch_size: int = 64
 
     def __post_init__(self) -> None:
-        bounds = {"timeout_s": self.timeout_s > 0, "retries": self.retries >= 0}
-        bounds |= {"backoff_s": self.backoff_s >= 0, "batch_size": self.batch_size >= 1}
-        for name, good in bounds.items():
-            if not good:
-                raise InvalidInputError(
-                    f"{name} is {getattr(self, name)}: timeout_s must be above 0, batch_size at "
-                    "least 1, retries and backoff_s at least 0"
-                )
+        check_fields(
+            self, timeout_s=above_zero, retries=whole(0), backoff_s=number(0.0), batch_size=whole(1)
+        )
         key = self.api_key
         if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
             raise InvalidInputError(

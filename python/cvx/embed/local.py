@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _NEEDED = ("config.json", "model.safetensors", "tokenizer.json")
 _READ_IF_THERE = ("1_Pooling/config.json", "sentence_bert_config.json")
-_MANIFEST = "SHA256SUMS"
 
 
 class LocalEmbedder(Threaded):
@@ -40,10 +39,6 @@ class LocalEmbedder(Threaded):
     ----------
     path : str or Path
         The folder.
-    sha256 : str or mapping, optional
-        What the files must be: the digest of the whole model (see `digest`), or the SHA-256 of
-        each file by name. A file ``SHA256SUMS`` in the folder, as ``sha256sum`` writes it, is
-        held to as well. The bytes that were hashed are the bytes that are used.
     truncate : bool, default False
         Cut texts that are longer than the model reads, instead of raising.
     batch_size : int, default 32
@@ -59,8 +54,6 @@ class LocalEmbedder(Threaded):
     MissingExtraError
         tokenizers or safetensors is not installed.
     ModelFileError
-        A file with another hash than it should have.
-    ModelFileError
         A file that is missing or cannot be read, or a model of another kind.
 
     Examples
@@ -74,7 +67,6 @@ class LocalEmbedder(Threaded):
         self,
         path: str | Path,
         *,
-        sha256: str | Mapping[str, str] | None = None,
         truncate: bool = False,
         batch_size: int = 32,
     ) -> None:
@@ -87,7 +79,6 @@ class LocalEmbedder(Threaded):
         hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
         lines = "".join(f"{hashes[name]}  {name}\n" for name in sorted(hashes))
         self.digest = hashlib.sha256(lines.encode()).hexdigest()
-        _check_hashes(self.path, hashes, self.digest, sha256)
         config = {name: _parsed(self.path, name, files) for name in files if name[-5:] == ".json"}
         shape = Shape.of(config["config.json"])
         self.dim = shape.hidden
@@ -189,37 +180,6 @@ def _read(path: Path) -> dict[str, bytes]:
     return files
 
 
-def _check_hashes(
-    path: Path, hashes: Mapping[str, str], digest: str, given: str | Mapping[str, str] | None
-) -> None:
-    wanted: dict[str, str] = {}
-    try:
-        manifest = (path / _MANIFEST).read_text("utf-8")
-    except FileNotFoundError:
-        manifest = None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ModelFileError(f"{path / _MANIFEST} cannot be read: {error}") from error
-    if manifest is not None:
-        for line in manifest.splitlines():
-            code, _, name = line.strip().partition(" ")
-            wanted[name.strip().lstrip("*").removeprefix("./")] = code
-        for name in hashes:
-            if name not in wanted:
-                raise ModelFileError(f"{path / _MANIFEST} says nothing of {name}: add it")
-    checks = [(name, hashes.get(name, "absent"), code) for name, code in wanted.items()]
-    checks = [check for check in checks if check[0] in hashes]
-    if isinstance(given, str):
-        checks.append(("the whole model", digest, given))
-    elif given is not None:
-        checks += [(name, hashes.get(name, "absent"), code) for name, code in given.items()]
-    for name, have, want in checks:
-        if have != want.lower():
-            raise ModelFileError(
-                f"{path}: SHA-256 of {name} is {have}, it should be {want}: fetch the model again, "
-                "or give the hash of the model that you mean"
-            )
-
-
 def _parsed(path: Path, name: str, files: Mapping[str, bytes]) -> dict[str, Any]:
     try:
         value = json.loads(files[name])
@@ -269,8 +229,6 @@ class Shape:
     ----------
     hidden, layers, heads, positions : int
         Width, number of layers, attention heads a layer, longest input in tokens.
-    activation : str
-        "gelu", "gelu_new", "gelu_pytorch_tanh" or "relu".
     epsilon : float
         Added to variances before the root.
     """
@@ -279,7 +237,6 @@ class Shape:
     layers: int
     heads: int
     positions: int
-    activation: str
     epsilon: float
 
     @classmethod
@@ -299,10 +256,10 @@ class Shape:
             )
         positions_kind = config.get("position_embedding_type", "absolute")
         activation = config.get("hidden_act", "gelu")
-        if positions_kind != "absolute" or activation not in _ACTIVATIONS:
+        if (positions_kind, activation) != ("absolute", "gelu"):
             raise ModelFileError(
                 f"config.json asks for {positions_kind!r} positions and {activation!r}: "
-                f"'absolute' and one of {sorted(_ACTIVATIONS)} are known"
+                "'absolute' and 'gelu' are known; serve others with Ollama"
             )
         try:
             shape = cls(
@@ -310,7 +267,6 @@ class Shape:
                 layers=int(config["num_hidden_layers"]),
                 heads=int(config["num_attention_heads"]),
                 positions=int(config["max_position_embeddings"]),
-                activation=activation,
                 epsilon=float(config.get("layer_norm_eps", 1e-12)),
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -395,7 +351,7 @@ class Bert:
         scores /= scores.sum(axis=-1, keepdims=True)
         seen = (scores @ v).transpose(0, 2, 1, 3).reshape(n, length, hidden)
         x = _layer_norm(x + seen @ layer.out[0] + layer.out[1], layer.norm, self.shape.epsilon)
-        inner = _ACTIVATIONS[self.shape.activation](x @ layer.up[0] + layer.up[1])
+        inner = _gelu(x @ layer.up[0] + layer.up[1])
         x = x + inner @ layer.down[0] + layer.down[1]
         return _layer_norm(x, layer.last_norm, self.shape.epsilon)
 
@@ -460,20 +416,3 @@ def _gelu(x: Array) -> Array:
         from scipy.special import erf  # type: ignore[import-untyped]
 
     return np.asarray(x * np.float32(0.5) * (1 + erf(x * np.float32(0.5**0.5))), dtype=np.float32)
-
-
-def _gelu_tanh(x: Array) -> Array:
-    inner = np.float32((2 / np.pi) ** 0.5) * (x + np.float32(0.044715) * x**3)
-    return np.asarray(np.float32(0.5) * x * (1 + np.tanh(inner)), dtype=np.float32)
-
-
-def _relu(x: Array) -> Array:
-    return np.maximum(x, np.float32(0))
-
-
-_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
-    "gelu": _gelu,
-    "gelu_new": _gelu_tanh,
-    "gelu_pytorch_tanh": _gelu_tanh,
-    "relu": _relu,
-}

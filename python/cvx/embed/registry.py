@@ -154,7 +154,8 @@ def remembered_embedder(spec: str, *, dim: int | None = None) -> Embedder:
     InvalidInputError, EmbedderError
         As for ``embedder_from``.
     """
-    if _uses_network(spec) and spec not in configuration().embedders:
+    local = spec.partition(":")[0] in ("lexical", "local")
+    if not local and spec not in configuration().embedders:
         from cvx.embed.http import without_secrets
 
         line = without_secrets(spec)
@@ -164,10 +165,6 @@ def remembered_embedder(spec: str, *, dim: int | None = None) -> Embedder:
             f"embedders = [{json.dumps(line)}] in {place()}"
         )
     return _made(spec, dim, named_by_user=False)
-
-
-def _uses_network(spec: str) -> bool:
-    return spec.partition(":")[0] not in ("lexical", "local")
 
 
 def _made(spec: str, dim: int | None, *, named_by_user: bool) -> Embedder:

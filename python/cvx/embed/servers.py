@@ -49,6 +49,7 @@ class ServedEmbedder(Threaded):
     """
 
     provider: ClassVar[str]
+    _listing: tuple[str, str, str]
 
     def __init__(
         self,
@@ -124,9 +125,14 @@ class ServedEmbedder(Threaded):
         parts = [self._batch(batch[at : at + size], at) for at in range(0, len(batch), size)]
         return np.concatenate(parts)
 
-    @abstractmethod
     def models(self) -> list[str] | None:
         """List the models of the server, or return None if it does not say."""
+        path, listed_as, name = self._listing
+        try:
+            entries = self._field(self._http.get(path), listed_as)
+            return [str(entry[name]) for entry in entries]
+        except (EmbedderAnswerError, EndpointMissingError, TypeError, LookupError):
+            return None
 
     def close(self) -> None:
         """Close the connections."""
@@ -237,15 +243,8 @@ class OllamaEmbedder(ServedEmbedder):
     ) -> None:
         super().__init__(url, model, dim=dim, max_tokens=max_tokens, http=http)
         self._root = base_of(url, _OLLAMA_ENDINGS)
+        self._listing = f"{self._root}/api/tags", "models", "name"
         self._legacy = False
-
-    def models(self) -> list[str] | None:
-        """List the models that were pulled."""
-        try:
-            entries = self._field(self._http.get(f"{self._root}/api/tags"), "models")
-            return [str(entry["name"]) for entry in entries]
-        except (EmbedderAnswerError, EndpointMissingError, TypeError, LookupError):
-            return None
 
     def _cure_for_missing_model(self) -> str:
         return f"run `ollama pull {self.model}`"
@@ -322,15 +321,8 @@ class OpenAIEmbedder(ServedEmbedder):
         super().__init__(url, model, dim=dim, max_tokens=max_tokens, http=http)
         base = base_of(url, _OPENAI_ENDINGS)
         self._base = base if urlsplit(base).path else f"{base}/v1"
+        self._listing = f"{self._base}/models", "data", "id"
         self._extra = {"dimensions": dim} if shorten and dim is not None else {}
-
-    def models(self) -> list[str] | None:
-        """List the models that the server names, or return None if it names none."""
-        try:
-            entries = self._field(self._http.get(f"{self._base}/models"), "data")
-            return [str(entry["id"]) for entry in entries]
-        except (EmbedderAnswerError, EndpointMissingError, TypeError, LookupError):
-            return None
 
     def _cure_for_missing_model(self) -> str:
         offered = self.models()

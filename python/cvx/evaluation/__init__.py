@@ -6,7 +6,7 @@ question and returns recall, nDCG, reciprocal rank, empties, tokens and calibrat
 the other; `calibrated_floor` learns when to answer nothing. The command is ``cvx eval``.
 """
 
-from cvx.evaluation.labels import Label, generated_talk, read_labels, write_labels
+from cvx.evaluation.labels import Label, generated_talk, read_labels
 from cvx.evaluation.metrics import (
     Answer,
     Interval,
@@ -56,5 +56,4 @@ __all__ = [
     "table",
     "tables",
     "tune",
-    "write_labels",
 ]

@@ -17,7 +17,7 @@ are templates, and a figure measured on it says nothing of real memories.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -96,16 +96,6 @@ def read_labels(path: Path) -> list[Label]:
     if not out:
         raise InvalidInputError(f"{path.name} holds no labels: give one JSON object a line")
     return out
-
-
-def write_labels(path: Path, labels: Iterable[Label]) -> None:
-    """Write a labelled file that ``read_labels`` reads."""
-    with path.open("w", encoding="utf-8") as out:
-        for label in labels:
-            row = {key: getattr(label, key) for key in sorted(_KEYS - {"gold"})}
-            row["gold"] = sorted(label.gold, key=str)
-            kept = {key: value for key, value in row.items() if value not in (None, "")}
-            out.write(json.dumps(kept, ensure_ascii=False) + "\n")
 
 
 def groups_of(labels: Sequence[Label]) -> list[str]:

@@ -209,13 +209,6 @@ class _Gone:
     texts: list[str] = field(default_factory=list)
     quotations: Quotations = field(default_factory=lambda: Quotations(()))
 
-    def may_be_shown_with(self, hits: Sequence[Sequence[Any]]) -> bool:
-        """Whether a text that shows these hits of a decision may show, too, what is gone.
-
-        A hit is shown with what came next, which is of the same entity.
-        """
-        return any(hit[1] in self.entities for hit in hits)
-
     def quoted_in(self, *values: Any) -> bool:
         """Whether a string anywhere in these values says some of it."""
         return any(map(self.quotations.quoted_by, strings_of(values)))
@@ -254,7 +247,7 @@ def erase(store: Store, events: Sequence[int]) -> Erased:
         return Erased((), finish(store))
     with store.record.transaction() as write:
         version_of(write.connection, store.record.path)
-        _forget_rows(write, _gone(_query_of(write.connection), wanted))
+        _forget_rows(store.record, write, _gone(store.record.query, wanted))
         write.set_meta(_PENDING, "1")
     reach("erase.committed")
     return Erased(tuple(wanted), finish(store))
@@ -383,10 +376,6 @@ def _gone(query: Query, events: Sequence[int]) -> _Gone:
     return replace(gone, quotations=quotations)
 
 
-def _query_of(db: sqlite3.Connection) -> Query:
-    return lambda sql, values: db.execute(sql, values).fetchall()
-
-
 def _whole(value: object) -> list[int]:
     """Return an id as a list; nothing where there is none, or a damaged row has no number."""
     return [value] if isinstance(value, int) else []
@@ -467,7 +456,7 @@ def _left(query: Query, gone: _Gone) -> Iterator[str]:
             yield from strings_of([row[1:] for row in found], numbers=True)
 
 
-def _forget_rows(write: Writer, gone: _Gone) -> None:
+def _forget_rows(record: Record, write: Writer, gone: _Gone) -> None:
     db = write.connection
     for event in gone.events:
         db.execute("DELETE FROM aliases WHERE event_id = ?", (event,))
@@ -485,7 +474,7 @@ def _forget_rows(write: Writer, gone: _Gone) -> None:
     _scrub_learned(db, gone)
     _scrub_decisions(db, gone)
     _scrub_journal(db, gone)
-    _scrub_aside(db, gone)
+    _scrub_aside(record, db, gone)
     # Contentless tables keep the words of deleted rows until they are merged away.
     fulltext.refill(db)
     write.journal("erase", sorted(gone.nodes))
@@ -540,7 +529,9 @@ def _changed(decision: dict[str, Any], gone: _Gone) -> dict[str, Any]:
             # Whoever can guess the words could tell by their hash.
             new["record"] = _json({**told, "cue_hash": ""})
     rendered = decision["rendered"]
-    if shown or (rendered and (gone.may_be_shown_with(listed) or gone.quoted_in(rendered))):
+    # A hit is shown with what came next, which is of the same entity.
+    beside = any(hit[1] in gone.entities for hit in listed)
+    if shown or (rendered and (beside or gone.quoted_in(rendered))):
         new["rendered"] = ""
     scores = json.loads(decision["action_scores"])
     fewer = [score for score in scores if not gone.quoted_in(score[0])]
@@ -604,8 +595,8 @@ def _row_left(entry: list[Any], gone: _Gone) -> Any:
     return [table, key, [*(decision | _changed(decision, gone)).values()]]
 
 
-def _scrub_aside(db: sqlite3.Connection, gone: _Gone) -> None:
-    for number, table, row in _rows_aside(_query_of(db)):
+def _scrub_aside(record: Record, db: sqlite3.Connection, gone: _Gone) -> None:
+    for number, table, row in _rows_aside(record.query):
         if _names(table, row, gone) or gone.quoted_in(row):
             db.execute("DELETE FROM set_aside WHERE number = ?", (number,))
 

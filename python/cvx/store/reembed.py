@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Self
 
@@ -58,14 +58,6 @@ class Target:
     def from_text(cls, text: str) -> Self:
         """Read it back."""
         return cls(**json.loads(text))
-
-
-def put_staged(db: sqlite3.Connection, vectors: Iterable[tuple[int, bytes]]) -> None:
-    """Store vectors by node."""
-    db.executemany(
-        "INSERT OR REPLACE INTO staged VALUES (?, ?, ?)",
-        ((node, raw, checksum(node, raw)) for node, raw in vectors),
-    )
 
 
 def checksum(node: int, raw: bytes) -> int:
@@ -262,9 +254,10 @@ def _stage(write: Writer, nodes: Sequence[int], vectors: Vector) -> None:
             (str(list(nodes)),),
         )
     }
-    put_staged(
-        db,
-        ((node, row.tobytes()) for node, row in zip(nodes, vectors, strict=True) if node in there),
+    made = zip(nodes, map(np.ndarray.tobytes, vectors), strict=True)
+    db.executemany(
+        "INSERT OR REPLACE INTO staged VALUES (?, ?, ?)",
+        ((node, raw, checksum(node, raw)) for node, raw in made if node in there),
     )
 
 

@@ -161,17 +161,6 @@ def json_of(value: object) -> str:
     return _compact(value) if value else "{}"
 
 
-def metadata_of(value: Mapping[str, Any]) -> str:
-    """Return metadata as JSON.
-
-    Raises
-    ------
-    InvalidInputError
-        It is no mapping, or JSON cannot hold it.
-    """
-    return json_of(storable_metadata("metadata", value))
-
-
 def bytes_of(vector: Vector | None) -> bytes | None:
     """Return a vector as little-endian float32."""
     return None if vector is None else np.ascontiguousarray(vector, dtype="<f4").tobytes()
@@ -206,7 +195,7 @@ def event_row(
         event.namespace,
         event.kind,
         event.action,
-        metadata_of(with_entity(event)),
+        json_of(storable_metadata("metadata", with_entity(event))),
         None if event.reward is None else float(event.reward),
         int(recallable),
         episode,

@@ -200,10 +200,6 @@ def _columns_of_2(table: str) -> tuple[str, ...]:
     return names[: len(names) - _ADDED_BY_3.get(table, 0)]
 
 
-def _to_version_1(db: sqlite3.Connection) -> None:
-    _run(db, VERSION_1)
-
-
 def _to_version_2(db: sqlite3.Connection) -> None:
     _run(db, VERSION_2)
     reach("migrate.altered")
@@ -254,7 +250,7 @@ def _set_meta(db: sqlite3.Connection, **values: object) -> None:
 
 
 _STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (
-    _to_version_1,
+    lambda db: _run(db, VERSION_1),
     _to_version_2,
     _to_version_3,
 )

@@ -7,7 +7,7 @@ import random
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Protocol
 
@@ -245,10 +245,7 @@ class Transactions:
     def _alone(self, db: sqlite3.Connection) -> Iterator[Writer]:
         db.execute("BEGIN IMMEDIATE")
         try:
-            write = self._writer(db)
-            yield write
-            write.finish()
-            reach("transaction.written")
+            write = yield from self._written(db)
             self._database.commit(db, write.tail)
         except BaseException:
             take_back(db)
@@ -258,10 +255,7 @@ class Transactions:
         self._check_block(db)
         db.execute("SAVEPOINT part")
         try:
-            write = self._writer(db)
-            yield write
-            write.finish()
-            reach("transaction.written")
+            yield from self._written(db)
         except BaseException:
             if db.in_transaction:
                 db.execute("ROLLBACK TO part")
@@ -269,7 +263,7 @@ class Transactions:
             raise
         db.execute("RELEASE part")
 
-    def _writer(self, db: sqlite3.Connection) -> Writer:
+    def _written(self, db: sqlite3.Connection) -> Generator[Writer, None, Writer]:
         reach("transaction.begun")
         now = self._clock()
         write = Writer(db, now)
@@ -277,4 +271,7 @@ class Transactions:
         self._clock.compare(write.recorded, now)
         for follower in self.followers:
             follower.begun(write)
+        yield write
+        write.finish()
+        reach("transaction.written")
         return write

@@ -539,7 +539,7 @@ class Writer:
 
         Whole numbers are given as integers: the table turns them into such.
         """
-        self._set_counts([(*row, self._last_used(row[0])) for row in counts])
+        self._set_counts([(*row, self._usage(row[0])[-1]) for row in counts])
 
     def add_usage(self, counts: Mapping[str, int]) -> None:
         """Add to how often contexts were retrieved."""
@@ -574,10 +574,6 @@ class Writer:
 
     def _usage(self, context: str) -> tuple[Any, ...]:
         return self._row("usage", (context,)) or (context, 0, 0, 0, None)
-
-    def _last_used(self, context: str) -> int | None:
-        last: int | None = self._usage(context)[-1]
-        return last
 
     def add_decisions(self, decisions: Iterable[tuple[Decision, Mapping[str, Any]]]) -> None:
         """Store decisions that are new, each with what else is to be noted of it.

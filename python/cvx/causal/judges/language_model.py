@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from inspect import isawaitable, signature
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -314,7 +313,7 @@ def _shape(client: object, model: str | None) -> Callable[[str], object] | None:
     for path, arguments in _REQUESTS.items():
         if (create := _at(client, *path)) is not None:
             chat = {"model": model} if path[0] == "chat" else named
-            return partial(_requested, create, arguments, chat)
+            return _asking(create, arguments, chat)
     found = (method for name in _METHODS if (method := _at(client, name)) is not None)
     method = next(found, _at(client))
     if method is None:
@@ -341,13 +340,12 @@ def _fitted(
     return method
 
 
-def _requested(
+def _asking(
     create: Callable[..., object],
     arguments: Callable[[str], dict[str, Any]],
     named: Mapping[str, str | None],
-    prompt: str,
-) -> object:
-    return create(**arguments(prompt), **named)
+) -> Callable[[str], object]:
+    return lambda prompt: create(**arguments(prompt), **named)
 
 
 def _said(prompt: str) -> list[dict[str, str]]:
