@@ -144,7 +144,6 @@ WORD = "embeddings.word_embeddings.weight"
         (_with("model.safetensors", b""), r"model\.safetensors cannot be read"),
         (_with("1_Pooling/config.json", b'{"pooling_mode_max_tokens": true}'), "mean or cls"),
         (_with("sentence_bert_config.json", b'{"max_seq_length": "x"}'), "max_seq_length is 'x'"),
-        (_with("SHA256SUMS", b"\xff\xfe"), "SHA256SUMS cannot be read"),
         (_config(model_type="t5"), "type 't5': only 'bert'"),
         (_config(hidden_act="silu"), "'silu'"),
         (_config(position_embedding_type="relative_key"), "'relative_key'"),

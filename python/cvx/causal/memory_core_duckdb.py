@@ -19,7 +19,7 @@ from cvx.errors import (
     StoreError,
 )
 from cvx.extras import needs
-from cvx.store.files import sync_file, sync_folder
+from cvx.store.files import sync
 from cvx.store.transfer.duckdb_file import connect
 from cvx.types import Vector
 
@@ -125,12 +125,12 @@ def _make(path: Path) -> None:
         made.execute(_TABLES)
     finally:
         made.close()
-    sync_file(half)
+    sync(half)
     # Another process may have made it meanwhile: its file stays.
     with suppress(FileExistsError):
         os.link(half, path)
     half.unlink()
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 class CoreFile:
@@ -257,7 +257,7 @@ class CoreFile:
                 raise
         if self.path != _IN_RAM:
             # DuckDB syncs what its log holds; the log is a new file after each checkpoint.
-            sync_folder(Path(self.path).parent)
+            sync(Path(self.path).parent)
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with self._typed():

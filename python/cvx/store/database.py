@@ -6,11 +6,11 @@ import os
 import re
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from cvx.errors import (
     DamagedStoreError,
@@ -26,6 +26,7 @@ from cvx.store.files import make_private, refuse_link, refuse_network
 from cvx.store.lock import FileLock, Tail, keep_after_fork, tail_in
 from cvx.store.schema import SCHEMA_VERSION, migrate, version_of
 
+T = TypeVar("T")
 MOST_LOG = 16 * 2**20
 """Bytes of the write-ahead log between transactions, unless somebody reads all the while."""
 _CACHE_KIB = 32_768
@@ -324,6 +325,11 @@ class Database:
         """Return the rows of one statement."""
         with self.borrowed() as db, self.typed_errors():
             return db.execute(sql, values).fetchall()
+
+    def ask(self, read: Callable[..., T], *values: object) -> T:
+        """Return what a function reads from a connection that no other thread uses meanwhile."""
+        with self.borrowed() as db, self.typed_errors():
+            return read(db, *values)
 
     def check_unchanged(self) -> None:
         """See that a file that is read as it stands is as it was.

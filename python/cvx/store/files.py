@@ -31,9 +31,9 @@ HALF_IMPORT = "import.partial"
 next import there, and the doctor, clear it away."""
 
 
-def sync_folder(folder: Path) -> None:
-    """Make durable which files a folder holds."""
-    handle = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Make durable what a file holds, or which files a folder does."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
@@ -42,19 +42,9 @@ def sync_folder(folder: Path) -> None:
 
 def sync_whole(path: Path) -> None:
     """Make a file durable, or everything in a folder and the folders themselves."""
-    if not path.is_dir():
-        sync_file(path)
-        return
-    for parent, _, names in os.walk(path):
-        for name in names:
-            sync_file(Path(parent, name))
-        sync_folder(Path(parent))
-
-
-def sync_file(path: Path) -> None:
-    """Make what a file holds durable."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+    for one in [*path.rglob("*")] if path.is_dir() else ():
+        sync(one)
+    sync(path)
 
 
 def make_folders(folder: Path) -> None:
@@ -63,7 +53,7 @@ def make_folders(folder: Path) -> None:
     made = [one for one in missing if not one.exists()]
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for one in made:
-        sync_folder(one.parent)
+        sync(one.parent)
 
 
 def regular(path: Path) -> bool:
@@ -192,7 +182,7 @@ def written_whole(path: Path) -> Iterator[Path]:
         yield beside
         sync_whole(beside)
         beside.rename(path)
-        sync_folder(path.absolute().parent)
+        sync(path.absolute().parent)
     except CvxError:
         raise
     except OSError as error:

@@ -386,13 +386,11 @@ class Record:
 
     def tail(self) -> Tail:
         """Return the end of the journal."""
-        with self.database.borrowed() as db, self.database.typed_errors():
-            return tail_of(db)
+        return self.database.ask(tail_of)
 
     def reaches(self, tail: Tail) -> bool:
         """Return whether the journal once ended exactly so."""
-        with self.database.borrowed() as db, self.database.typed_errors():
-            return reaches(db, tail)
+        return self.database.ask(reaches, tail)
 
     def keeps_changes_after(self, seq: int) -> bool:
         """Return whether the journal still has every row after a number."""
@@ -543,20 +541,17 @@ class Record:
 
     def holders(self, word: str, *, after: int = -1, most: int) -> IntArray:
         """Return the first events above an id that hold a word, see ``cvx.store.fulltext``."""
-        with self.database.borrowed() as db, self.database.typed_errors():
-            return fulltext.holders(db, word, after, most)
+        return self.database.ask(fulltext.holders, word, after, most)
 
     def holding(self, word: str, events: IntArray) -> IntArray:
         """Return which of these events hold a word, ascending."""
-        with self.database.borrowed() as db, self.database.typed_errors():
-            return fulltext.holding(db, word, events)
+        return self.database.ask(fulltext.holding, word, events)
 
     def newest_holding(
         self, words: Sequence[str], k: int, where: str, values: Sequence[object]
     ) -> list[int]:
         """Return the newest events that hold all words, see ``cvx.store.fulltext.newest``."""
-        with self.database.borrowed() as db, self.database.typed_errors():
-            return fulltext.newest(db, words, k, where, values)
+        return self.database.ask(fulltext.newest, words, k, where, values)
 
     # Nodes of the index, and the edges that join them.
 

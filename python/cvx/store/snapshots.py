@@ -25,7 +25,7 @@ from cvx.store.files import (
     read_own,
     refuse_link,
     regular,
-    sync_folder,
+    sync,
 )
 from cvx.store.lock import Tail
 from cvx.store.record import Record
@@ -225,7 +225,7 @@ class Snapshots:
                 with suppress(OSError):
                     path.unlink()
                 reach("snapshot.pruned")
-        sync_folder(self.folder)
+        sync(self.folder)
 
     def set_aside(self) -> None:
         """Rename snapshots of a history that the record does not know, for a human to look at."""
@@ -262,4 +262,4 @@ def _write_whole(path: Path, content: bytes) -> None:
     reach("manifest.synced")
     beside.replace(path)
     reach("manifest.renamed")
-    sync_folder(path.parent)
+    sync(path.parent)

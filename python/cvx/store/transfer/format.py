@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
 
@@ -350,17 +351,13 @@ def write_parquet(path: Path, header: Header, types: Types, found: Iterable[Batc
 def write_into(folder: Path, header: Header, types: Types, found: Iterable[Batch]) -> None:
     """Write the files of an export into a folder that is made here."""
     numbers = dict.fromkeys(rows.COLUMNS, 0)
-    folder.mkdir()
     for table in rows.COLUMNS:
-        (folder / table).mkdir()
-    for table, some in found:
-        frame(table, types[table], some).write_parquet(
-            folder / table / f"{numbers[table]:05}.parquet"
-        )
-        numbers[table] += 1
-    for table in rows.COLUMNS:
-        if not numbers[table]:
-            frame(table, types[table], []).write_parquet(folder / table / "00000.parquet")
+        (folder / table).mkdir(parents=True)
+    for table, some in chain(found, ((table, []) for table in rows.COLUMNS)):
+        if some or not numbers[table]:
+            place = folder / table / f"{numbers[table]:05}.parquet"
+            frame(table, types[table], some).write_parquet(place)
+            numbers[table] += 1
     (folder / "header.json").write_text(header.to_text() + "\n", encoding="utf-8")
 
 
@@ -387,16 +384,13 @@ def _lists(blobs: list[bytes | None]) -> pl.Series:
     with needs("frames"):
         import polars as pl
 
-    there = [place for place, blob in enumerate(blobs) if blob is not None]
-    kind = pl.List(pl.Float32)
-    if not there:
+    kind, nothing = pl.List(pl.Float32), bytes(max(len(blob or b"") for blob in (*blobs, None)))
+    if not nothing:
         return pl.Series(_VECTOR, [None] * len(blobs), dtype=kind)
-    flat = np.frombuffer(b"".join(blob for blob in blobs if blob is not None), dtype="<f4")
-    matrix = flat.reshape(len(there), -1)
-    made = pl.DataFrame({"at": np.array(there, dtype=np.int64), _VECTOR: matrix})
-    every = pl.DataFrame({"at": np.arange(len(blobs), dtype=np.int64)})
-    joined = every.join(made, on="at", how="left", maintain_order="left")
-    return joined.get_column(_VECTOR).cast(kind)
+    matrix = np.frombuffer(b"".join(blob or nothing for blob in blobs), dtype="<f4")
+    there = [blob is not None for blob in blobs]
+    found = pl.DataFrame({_VECTOR: matrix.reshape(len(blobs), -1), "there": there})
+    return found.select(pl.when("there").then(_VECTOR).cast(kind).alias(_VECTOR)).to_series()
 
 
 def read_parquet(path: Path) -> Incoming:
@@ -482,10 +476,4 @@ def _values(series: pl.Series, name: str) -> list[Any]:
         return [int(value) if value.is_integer() else value for value in series.to_list()]
     if name != _VECTOR:
         return series.to_list()
-    lengths = series.list.len().to_list()
-    flat = series.drop_nulls().list.explode().to_numpy().astype("<f4", copy=False)
-    out, at = list[bytes | None](), 0
-    for length in lengths:
-        out.append(None if length is None else flat[at : at + length].tobytes())
-        at += length or 0
-    return out
+    return [None if one is None else one.to_numpy().astype("<f4").tobytes() for one in series]

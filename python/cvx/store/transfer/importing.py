@@ -22,7 +22,7 @@ from cvx.store import fulltext, rows
 from cvx.store.database import tail_of
 from cvx.store.doctor.record_checks import COUNTERS, breaks, gaps, highest_id, orphans
 from cvx.store.failpoints import reach
-from cvx.store.files import HALF_IMPORT, make_folders, refuse_link, sync_folder
+from cvx.store.files import HALF_IMPORT, make_folders, refuse_link, sync
 from cvx.store.lock import Tail
 from cvx.store.prompt_injection import tags_with_mark
 from cvx.store.record import Record
@@ -483,7 +483,7 @@ def _place(staging: Path, folder: Path) -> None:
         ) from error
     except OSError as error:
         raise RecordIOError(f"{folder / 'memory.db'}: {error.strerror}") from error
-    sync_folder(folder)
+    sync(folder)
     with Record(folder / "memory.db") as record:
         # A lock file of a store that was lost here goes further than the copy that replaces it.
         record.forget_lost_tail()
