@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
@@ -343,7 +343,7 @@ class PairModel:
         columns["near"] = np.log1p(np.minimum(steps, _FARTHEST))
         columns["next"] = np.array([one.steps < 1.0 for one in pool], np.float64)
         columns["together"] = np.array([one.together for one in pool], np.float64)
-        cosines = _cosines(effect, pool)
+        cosines = _scored(effect, pool, np.matmul)
         columns["likeness"] = np.clip(cosines, 0, None)
         columns["likeness among"] = _among(cosines)
         columns["likest"] = _part(cosines)
@@ -492,22 +492,25 @@ class PairModel:
         return np.asarray(scores / np.sqrt(np.maximum(pairs, 1.0)))
 
     def _heads(self, effect: Told, pool: Sequence[Told], embedder: str) -> Floats:
-        heads, missing = self.heads.get(embedder), np.full(len(pool), np.nan)
-        if heads is None or effect.vector is None:
-            return missing
-        there = [at for at, one in enumerate(pool) if one.vector is not None]
-        if there:
-            rows = np.stack([one.vector for at in there if (one := pool[at]).vector is not None])
-            missing[there] = heads.score(rows, np.repeat(effect.vector[None], len(there), axis=0))
-        return missing
+        heads = self.heads.get(embedder)
+        if heads is None:
+            return np.full(len(pool), np.nan)
+
+        def score(rows: Matrix, own: Vector) -> Floats:
+            return heads.score(rows, np.repeat(own[None], len(rows), axis=0))
+
+        return _scored(effect, pool, score)
 
 
-def _cosines(effect: Told, pool: Sequence[Told]) -> Floats:
+def _scored(
+    effect: Told, pool: Sequence[Told], score: Callable[[Matrix, Vector], npt.NDArray[Any]]
+) -> Floats:
+    """Score the vectors of a pool against that of the effect; NaN where there is none."""
     out = np.full(len(pool), np.nan)
     there = [at for at, one in enumerate(pool) if one.vector is not None]
     if effect.vector is not None and there:
         rows = np.stack([one.vector for at in there if (one := pool[at]).vector is not None])
-        out[there] = rows @ effect.vector
+        out[there] = score(rows, effect.vector)
     return out
 
 

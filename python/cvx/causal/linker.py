@@ -111,7 +111,8 @@ class Surroundings:
         """Return the latest and the most similar events that are no later than an event."""
         index, (vector,) = self._index(), _units([effect])
         self._read = {}
-        similar = [] if vector is None else self._similar(index, effect)
+        until = effect.timestamp + 1
+        similar = [] if vector is None else self._near(index, effect, _SIMILAR, effect, until)
         wanted = dict.fromkeys([*self._around(effect), *similar])
         found = self._events(wanted)
         listed = [one for one in found if one.text.strip() and one.id != effect.id]
@@ -174,11 +175,11 @@ class Surroundings:
             else:
                 yield max(float(place), (effect.timestamp - one.timestamp) / max(gap, 1e-9))
 
-    def _similar(self, index: RawIndex, effect: Event) -> list[int]:
+    def _near(self, index: RawIndex, one: Event, most: int, effect: Event, until: int) -> list[int]:
+        """Return the events nearest to one, of what could be seen where the effect happened."""
         spaces = visible_spaces(effect.namespace, [], self.record.public_namespaces())
-        where = Filter(until=effect.timestamp + 1, namespaces=spaces, recallable=None)
-        assert effect.vector is not None
-        nodes, _ = index.search(effect.vector, _SIMILAR, where=where)
+        where = Filter(until=until, namespaces=spaces, recallable=None)
+        nodes, _ = index.search(np.asarray(one.vector), most, where=where)
         owners = self.record.events_of_nodes(nodes.tolist(), active=True)
         return [owners[node] for node in nodes.tolist() if node in owners]
 
@@ -236,13 +237,9 @@ class Surroundings:
         """When the like of an event happened, before the effect."""
         if one.vector is None or not one.vector.any():
             return [one.timestamp]
-        spaces = visible_spaces(effect.namespace, [], self.record.public_namespaces())
-        where = Filter(until=effect.timestamp, namespaces=spaces, recallable=None)
-        nodes, _ = index.search(one.vector, 4 * _REPEATS, where=where)
-        owners = self.record.events_of_nodes(nodes.tolist(), active=True)
         # What says the same counts, whatever its numbers.
         form = words_of(one.text).form
-        found = self._events(owners.values())
+        found = self._events(self._near(index, one, 4 * _REPEATS, effect, effect.timestamp))
         return [own.timestamp for own in found if own is one or words_of(own.text).form == form]
 
 

@@ -28,7 +28,6 @@ from cvx.cli.console import (
 from cvx.escaping import one_line
 
 if TYPE_CHECKING:
-    from cvx.memory import Memory
     from cvx.memory.causes import StoryStep
     from cvx.types import Hit
 
@@ -149,13 +148,12 @@ def why(
     """
     number = int(event) if event.isascii() and event.isdecimal() else None
     with opened(store, embeds=number is None, reads=True) as memory:
-        asked = memory.get(_meant(memory, event, namespace) if number is None else number)
+        if number is not None and namespace is None:
+            namespace = memory.get(number).namespace
         walk = memory.consequences if consequences else memory.why
-        story = walk(
-            asked.id,
-            namespace=asked.namespace if namespace is None else namespace,
-            max_depth=depth,
-        )
+        meant = event if number is None else number
+        story = walk(meant, namespace=namespace, max_depth=depth)
+        asked = story.of
     if json:
         emit(
             {
@@ -180,16 +178,6 @@ def why(
         raise typer.Exit(NOTHING)
 
 
-def _meant(memory: Memory, words: str, namespace: str | None) -> int:
-    """Return the id of the event that words find."""
-    hits = memory.recall(words, 1, namespace=namespace, where={"outcome": "any"})
-    found = hits[0].event if hits else None
-    if found is None:
-        line("nothing remembered fits these words")
-        raise typer.Exit(NOTHING)
-    return found.id
-
-
 def causes(
     event: Annotated[str, typer.Argument(help="The id of the event, or words that find it.")],
     count: Annotated[int, typer.Option("--count", "-k", min=1, help="How many at the most.")] = 5,
@@ -209,8 +197,7 @@ def causes(
     """
     number = int(event) if event.isascii() and event.isdecimal() else None
     with opened(store, embeds=number is None) as memory:
-        number = _meant(memory, event, None) if number is None else number
-        made = memory.causes.propose(number, count, draw=draw)
+        made = memory.causes.propose(event if number is None else number, count, draw=draw)
         texts = [memory.get(int(link.cause)).text for link in made]
     for link, text in zip(made, texts, strict=True):
         if json:

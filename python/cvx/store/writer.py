@@ -452,20 +452,8 @@ class Writer:
         return found
 
     def set_rewards(self, rewards: Iterable[tuple[int, float | None]]) -> None:
-        """Store new rewards as (node, reward)."""
-        changes = []
-        for node, reward in rewards:
-            found = self._db.execute("SELECT reward FROM events WHERE node = ?", (node,))
-            before = found.fetchone()
-            if before is not None and before[0] != reward:
-                changes.append([node, before[0], reward])
-        self._db.executemany(
-            "UPDATE events SET reward = ? WHERE node = ?",
-            ((reward, node) for node, _, reward in changes),
-        )
-        self._renew("events", "node = ?", [node for node, *_ in changes])
-        if changes:
-            self.journal("reward", changes)
+        """Store new rewards as (node, reward); nodes that no event has are passed over."""
+        self._change("reward", "node", rewards)
 
     def set_columns(self, column: str, values: Mapping[int, object]) -> None:
         """Store new values of a column of events by id: metadata, state, recallable or kind.
@@ -475,18 +463,19 @@ class Writer:
         UnknownError
             No such event.
         """
+        self._change(column, "event_id", values.items())
+
+    def _change(self, column: str, key: str, values: Iterable[tuple[int, object]]) -> None:
         changes = []
-        for event, after in values.items():
-            found = self._db.execute(f"SELECT {column} FROM events WHERE event_id = ?", (event,))
+        for one, after in values:
+            found = self._db.execute(f"SELECT {column} FROM events WHERE {key} = ?", (one,))
             before = found.fetchone()
-            if before is None:
-                raise UnknownError(f"there is no event {event}: it was erased or never given")
-            if before[0] != after:
-                changes.append([event, before[0], after])
-                self._db.execute(
-                    f"UPDATE events SET {column} = ? WHERE event_id = ?", (after, event)
-                )
-        self._renew("events", "event_id = ?", [event for event, *_ in changes])
+            if before is None and key == "event_id":
+                raise UnknownError(f"there is no event {one}: it was erased or never given")
+            if before is not None and before[0] != after:
+                changes.append([one, before[0], after])
+                self._db.execute(f"UPDATE events SET {column} = ? WHERE {key} = ?", (after, one))
+        self._renew("events", f"{key} = ?", [one for one, *_ in changes])
         if changes:
             # The declaration of a kind of edge is called "kind" in the journal.
             self.journal("step_kind" if column == "kind" else column, changes)

@@ -112,11 +112,9 @@ def snapshots(
     found = db.execute("SELECT value FROM meta WHERE key = 'uuid'").fetchone()
     own = None if found is None else found[0]
     for path, raw in seen.manifests.items():
-        manifest = Manifest.from_bytes(raw)
-        if manifest is None or str(manifest.seq) != path.stem:
-            yield _damaged(path, "its manifest is not what was written")
-        else:
-            yield from _snapshot(db, path, manifest, own, kind)
+        flaw = _flaw(db, path, Manifest.from_bytes(raw), own, kind)
+        if flaw is not None:
+            yield Finding(flaw[0], f"index/{path.stem}.cvx", flaw[1])
     for path in _own_snapshots(folder):
         pair = path.with_suffix(".json")
         if not regular(path):
@@ -126,41 +124,30 @@ def snapshots(
             yield Finding(Check.STRAY_FILE, f"index/{path.name}", "a crash left it")
 
 
-def _damaged(path: Path, what: str) -> Finding:
-    return Finding(Check.SNAPSHOT_DAMAGED, f"index/{path.stem}.cvx", what)
-
-
-def _snapshot(
+def _flaw(
     db: sqlite3.Connection,
     path: Path,
-    manifest: Manifest,
+    manifest: Manifest | None,
     own: str | None,
     kind: IndexKind | None,
-) -> Iterator[Finding]:
-    where = f"index/{path.stem}.cvx"
+) -> tuple[Check, str] | None:
+    """Return what is wrong with a snapshot, by the path of its manifest."""
+    if manifest is None or str(manifest.seq) != path.stem:
+        return Check.SNAPSHOT_DAMAGED, "its manifest is not what was written"
     if manifest.uuid != own:
-        yield Finding(Check.SNAPSHOT_FOREIGN, where, "it belongs to another store")
-    elif not reaches(db, Tail(manifest.seq, manifest.chain)):
-        yield Finding(
-            Check.SNAPSHOT_AHEAD,
-            where,
-            f"it holds change {manifest.seq}, which the record does not have: the newest changes "
-            "are lost",
-        )
-    elif kind is not None:
-        if (manifest.embedder, manifest.metric, manifest.dim) != kind.made:
-            yield Finding(Check.SNAPSHOT_FOREIGN, where, f"its vectors are of {manifest.embedder}")
-        else:
-            yield from _loaded(path.with_suffix(".cvx"), manifest)
-
-
-def _loaded(path: Path, manifest: Manifest) -> Iterator[Finding]:
+        return Check.SNAPSHOT_FOREIGN, "it belongs to another store"
+    if not reaches(db, Tail(manifest.seq, manifest.chain)):
+        lacking = f"it holds change {manifest.seq}, which the record does not have"
+        return Check.SNAPSHOT_AHEAD, f"{lacking}: the newest changes are lost"
+    if kind is not None and (manifest.embedder, manifest.metric, manifest.dim) != kind.made:
+        return Check.SNAPSHOT_FOREIGN, f"its vectors are of {manifest.embedder}"
     try:
-        load(path, manifest.size)
+        if kind is not None:
+            load(path.with_suffix(".cvx"), manifest.size)
     except (SnapshotError, OSError) as error:
         # Gone with its manifest, another process has only replaced it.
-        if path.with_suffix(".json").exists():
-            yield _damaged(path, str(error))
+        return (Check.SNAPSHOT_DAMAGED, str(error)) if path.exists() else None
+    return None
 
 
 def stray_files(folder: Path) -> Iterator[Finding]:
@@ -260,13 +247,12 @@ def _in_table(db: sqlite3.Connection, table: str, forms: set[str]) -> Iterator[F
 
 
 def _cure_of(table: str, row: dict[str, object]) -> str:
-    if table in ("events", "aliases"):
-        return f"`cvx forget {row['event_id']} --erase`"
-    if table == "set_aside":
-        return "`cvx doctor --discard`"
-    if table in rows.COLUMNS:
-        return "it goes with the event that it quotes, unless another says the same"
-    return "the table is none of a record"
+    goes = "it goes with the event that it quotes, unless another says the same"
+    cures = {
+        **dict.fromkeys(("events", "aliases"), f"`cvx forget {row.get('event_id')} --erase`"),
+        "set_aside": "`cvx doctor --discard`",
+    }
+    return cures.get(table, goes if table in rows.COLUMNS else "the table is none of a record")
 
 
 def _says(value: object, forms: set[str]) -> bool:

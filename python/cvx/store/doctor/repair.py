@@ -265,11 +265,8 @@ def repair(
         With ``done``, in words, and ``left``.
     """
     found = report.findings
-    if not found:
-        return report
-    if any(one.check in _LOST for one in found) and not accept_lost_tail:
-        return replace(report, done=(), left=found)
-    if any(one.check in (Check.FILE, Check.MISPLACED) for one in found):
+    lost = any(one.check in _LOST for one in found) and not accept_lost_tail
+    if not found or lost or any(one.check in (Check.FILE, Check.MISPLACED) for one in found):
         return replace(report, done=(), left=found)
     done: list[str] = []
     if any(one.check is Check.SCHEMA for one in found):
