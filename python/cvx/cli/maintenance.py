@@ -343,20 +343,27 @@ def _show_findings(title: str, findings: tuple[Finding, ...]) -> None:
         line(f"{title:<10} and {len(findings) - _MOST_SHOWN} more; --json lists them all")
 
 
+_ADVICE = (
+    (
+        {"lost_tail", "snapshot_ahead"},
+        "changes are lost: put a copy of memory.db back, or go on without them with "
+        "cvx doctor --repair --accept-lost-tail",
+    ),
+    (
+        {"file", "page"},
+        "the file itself is damaged, which is beyond repair: restore a copy, or save what can "
+        "be read with cvx doctor --salvage NEW_FOLDER",
+    ),
+    (
+        {"misplaced"},
+        "something else has the place of a file of the store: move it away, then look again",
+    ),
+)
+
+
 def _advice(left: tuple[Finding, ...], *, repair: bool) -> str:
-    checks = {str(one.check) for one in left}
-    if checks & {"lost_tail", "snapshot_ahead"}:
-        return (
-            "changes are lost: put a copy of memory.db back, or go on without them with "
-            "cvx doctor --repair --accept-lost-tail"
-        )
-    if checks & {"file", "page"}:
-        return (
-            "the file itself is damaged, which is beyond repair: restore a copy, or save what can "
-            "be read with cvx doctor --salvage NEW_FOLDER"
-        )
-    if "misplaced" in checks:
-        return "something else has the place of a file of the store: move it away, then look again"
-    if {str(one.check) for one in left if not one.harmless} == {"remains"}:
+    checks = {str(one.check) for one in left if not one.harmless}
+    if checks == {"remains"}:
         return "something is left of what was looked for"
-    return "problems are left" if repair else "run cvx doctor --repair"
+    general = "problems are left" if repair else "run cvx doctor --repair"
+    return next((told for kinds, told in _ADVICE if checks & kinds), general)

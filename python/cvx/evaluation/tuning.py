@@ -416,14 +416,12 @@ def foreign_cues(
     while len(out) < count:
         terms = _FIELDS[str(rng.choice(_HALVES[half]))]
         if rng.random() < _NONSENSE_SHARE:
-            terms = tuple(_invented(rng) for _ in range(2))
+            terms = tuple(
+                "".join(rng.choice(_SYLLABLES, rng.integers(2, 4), replace=False)) for _ in range(2)
+            )
         first, second = (str(term) for term in rng.choice(terms, 2, replace=False))
         out[str(rng.choice(_FORMS[half])).format(first, second)] = None
     return list(out)
-
-
-def _invented(rng: np.random.Generator) -> str:
-    return "".join(str(part) for part in rng.choice(_SYLLABLES, rng.integers(2, 4), replace=False))
 
 
 FOREIGN = 200

@@ -99,7 +99,10 @@ def _checks(
         return {f.key[0] for f in found if f.check is Check.ROW and f.table == table}
 
     return [
-        lambda: _foreign_parts(db),
+        lambda: (
+            Finding(Check.SCHEMA, f"{one.kind} {one.name}", one.what, None, (one.kind, one.name))
+            for one in foreign(db, SCHEMA_VERSION)
+        ),
         lambda: record_checks.damaged_rows(db),
         lambda: record_checks.unstorable_rows(db),
         lambda: record_checks.damaged_pages(db),
@@ -118,11 +121,6 @@ def _checks(
         lambda: record_checks.clock_ahead(db),
         lambda: _unfinished(db),
     ]
-
-
-def _foreign_parts(db: sqlite3.Connection) -> Iterator[Finding]:
-    for one in foreign(db, SCHEMA_VERSION):
-        yield Finding(Check.SCHEMA, f"{one.kind} {one.name}", one.what, None, (one.kind, one.name))
 
 
 def _owners(db: sqlite3.Connection, aliases: set[object]) -> set[object]:

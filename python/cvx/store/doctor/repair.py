@@ -44,30 +44,11 @@ _DEEPEST = 3
 
 def _stored(db: sqlite3.Connection, table: str, key: Sequence[object]) -> Row | None:
     """Return a row with its checksum, however damaged; None where it is gone."""
-    names = (*rows.COLUMNS[table], "crc")
     condition, values = _where(table, key)
     found: Row | None = db.execute(
-        f"SELECT {', '.join(names)} FROM {table} WHERE {condition}", values
+        f"SELECT {', '.join(rows.stored_columns(table))} FROM {table} WHERE {condition}", values
     ).fetchone()
     return found
-
-
-def set_row_aside(
-    db: sqlite3.Connection, table: str, key: Sequence[object], why: str, recorded: int
-) -> None:
-    """Move one row into the table ``set_aside``, as it reads now."""
-    row = _stored(db, table, key)
-    if row is None:
-        return
-    names = (*rows.COLUMNS[table], "crc")
-    kept = {name: _plain(value) for name, value in zip(names, row, strict=True)}
-    db.execute(SET_ASIDE)
-    db.execute(
-        f"INSERT INTO {TABLE} (recorded, why, from_table, row) VALUES (?, ?, ?, ?)",
-        (recorded, why, table, json.dumps(kept)),
-    )
-    condition, values = _where(table, key)
-    db.execute(f"DELETE FROM {table} WHERE {condition}", values)
 
 
 def set_aside(record: Record) -> int:
@@ -183,7 +164,14 @@ def _move_aside(write: Writer, table: str, key: Sequence[object], why: str, out:
         out.texts_changed = True
         node = row[rows.COLUMNS[table].index("node")]
         out.nodes |= {node} if isinstance(node, int) else set()
-    set_row_aside(write.connection, table, key, why, write.recorded)
+    kept = dict(zip(rows.stored_columns(table), map(_plain, row), strict=True))
+    condition, values = _where(table, key)
+    write.connection.execute(SET_ASIDE)
+    write.connection.execute(
+        f"INSERT INTO {TABLE} (recorded, why, from_table, row) VALUES (?, ?, ?, ?)",
+        (write.recorded, why, table, json.dumps(kept)),
+    )
+    write.connection.execute(f"DELETE FROM {table} WHERE {condition}", values)
     if table == "journal":
         _fill_gap(write, int(str(key[0])), int(str(key[0])))
     out.done.append(f"moved {table} {list(key)} to the table set_aside: {why}")
