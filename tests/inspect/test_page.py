@@ -97,6 +97,14 @@ def test_a_cue_may_end_in_a_question_mark(reader: Reader) -> None:
     reader.page.wait_for_function("() => document.querySelector('#cue').value.endsWith('flood?')")
 
 
+def test_a_recall_says_who_asked(reader: Reader) -> None:
+    asking = "select[name=namespace]"
+    reader.at("#/recall", asking)
+    assert reader.page.locator(f"{asking} option:checked").inner_text() == "(the largest)"
+    reader.at("#/recall?cue=why did it flood?", "main details")
+    assert "(unnamed)" in reader.page.locator(f"{asking} option:checked").inner_text()
+
+
 def test_a_hostile_memory_stays_text_in_every_view(reader: Reader) -> None:
     for route in ("#/event?id=4", f"#/recall?cue={HOSTILE}", "#/causes?of=4", "#/map"):
         reader.at(route)

@@ -224,6 +224,11 @@ def test_words_find_the_memories_of_every_namespace() -> None:
         view = View(memory)
         assert view.recall({"cue": "who poured the tea?"})["now"][0]["id"] == tea
         assert view.recall({"cue": "the tea", "namespace": ""})["now"] == []
+        bob = memory.within("bob")
+        bob.feedback(bob.context("his boat"), helped=True)
+        (asked,) = view.decisions({})["rows"]
+        again = view.recall({"decision": str(asked["decision"])})
+        assert (again["namespace"], again["now"][0]["id"]) == ("bob", boat)
         assert view.chain({"of": "poured the tea"})["of"] == tea
         assert view.chain({"of": "painted his boat"})["of"] == boat
         assert view.event({"id": str(tea)})["key"] == "\\u202etea"

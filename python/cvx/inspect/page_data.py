@@ -342,6 +342,7 @@ class View:
         found = self.memory.learning.ranked(cue, whole_of(asked, "k", 10, most=50), namespace=whose)
         return {
             "cue": printable(cue),
+            "namespace": whose,
             "now": [hit_of(hit) for hit in found],
             "nearest": [hit_of(hit) for hit in found.nearest[:5]],
             "trace": str(found.trace),

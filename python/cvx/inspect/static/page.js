@@ -381,8 +381,10 @@ async function recall(asked) {
     cue.value = told.cue;
   }
   if (!REPORT) {
+    // A past recall is asked again by whom it was asked then.
+    const whose = told && about.namespace.length > 1 ? { ...asked, namespace: told.namespace } : asked;
     const form = h("form", { role: "search", class: "row", "aria-label": "Recall", onsubmit: (event) => { event.preventDefault(); if (cue.value.trim()) go("recall", { cue: cue.value.trim(), ...chosen() }); } },
-      h("div", { class: "grow" }, h("label", { for: "cue" }, "Cue, in any words"), cue), choose("namespace", "Who asks", about.namespace, asked, "(the largest)"), h("button", { class: "main" }, "Recall"));
+      h("div", { class: "grow" }, h("label", { for: "cue" }, "Cue, in any words"), cue), choose("namespace", "Who asks", about.namespace, whose, "(the largest)"), h("button", { class: "main" }, "Recall"));
     const chosen = () => { const field = form.elements.namespace; return field && field.value !== "\u0000" ? { namespace: field.value } : {}; };
     parts.push(form, nothing("Nothing is counted or noted by asking here."));
   }
