@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import a_share, above_zero, among, check_fields, number
+from cvx.arguments import a_share, above_zero, among, check_fields, number, whole
 from cvx.errors import (
     InvalidInputError,
 )
@@ -230,8 +230,7 @@ def following(causes: Sequence[int], effects: Sequence[int], window: int) -> Fol
     >>> following([0, 100, 200], [5, 105], window=10).followed
     2
     """
-    if window < 1:
-        raise InvalidInputError(f"window is {window}: give at least 1")
+    whole(1)("window", window)
     first = np.sort(np.asarray(causes, dtype=np.int64))
     then = np.sort(np.asarray(effects, dtype=np.int64))
     if not len(first):
@@ -363,8 +362,7 @@ def granger(cause: npt.ArrayLike, effect: npt.ArrayLike, max_lag: int = 4) -> Gr
     x, y = np.asarray(cause, dtype=np.float64), np.asarray(effect, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape:
         raise InvalidInputError(f"series of shapes {x.shape} and {y.shape}: give two of (n,)")
-    if max_lag < 1:
-        raise InvalidInputError(f"max_lag is {max_lag}: give at least 1")
+    whole(1)("max_lag", max_lag)
     if len(x) <= 3 * max_lag + 1:
         raise InvalidInputError(
             f"{len(x)} steps for {max_lag} lags: give more than {3 * max_lag + 1}"

@@ -377,8 +377,7 @@ def interleave(
     >>> [(one.candidate, one.arm) for one in interleave(memories, root)]
     [(2, 'causal'), (1, 'causal'), (0, 'relevance')]
     """
-    if not -1 <= floor <= 1:
-        raise InvalidInputError(f"floor is {floor}: give one in [-1, 1]")
+    number(-1.0, 1.0)("floor", floor)
     most = len(candidates) if k is None else k
     live = np.flatnonzero(ancestors.weights > 0)
     surest_first = live[

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy.typing as npt
 
+from cvx.arguments import a_share, whole
 from cvx.causal.cosine import cosine
 from cvx.causal.graph_data import (
     CausalEvent,
@@ -68,8 +69,7 @@ class CausalGraph:
     ) -> None:
         factors = attenuation.values() if isinstance(attenuation, Mapping) else (attenuation,)
         for factor in factors:
-            if not 0.0 <= factor <= 1.0:
-                raise InvalidInputError(f"attenuation holds {factor}: give factors in [0, 1]")
+            a_share("a factor of attenuation", factor)
         self.data: GraphData = GraphInRam() if data is None else data
         self.attenuation = attenuation
         self.effect_first = known_order(effect_first)
@@ -212,8 +212,7 @@ class CausalGraph:
             A window below 1.
         """
         event = self._known(new_event_id)
-        if window_ticks < 1:
-            raise InvalidInputError(f"window_ticks is {window_ticks}: give at least 1")
+        whole(1)("window_ticks", window_ticks)
         made = []
         for cause in self.data.between(event.tick - window_ticks, event.tick):
             alike = 0.0
@@ -341,8 +340,7 @@ class CausalGraph:
         InvalidInputError
             A bound below 1, or ``after`` below 0.
         """
-        if after < 0:
-            raise InvalidInputError(f"after is {after}: give 0 or more")
+        whole(0)("after", after)
         subject = self._known(event_id)
         back = self.walk(event_id, max_depth, max_nodes=max_nodes) if before else None
         forward = None

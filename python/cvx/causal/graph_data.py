@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from cvx.arguments import among
+from cvx.arguments import a_text, among, check_fields, one_of
 from cvx.causal.cosine import as_vector
 from cvx.causal.evidence import Evidence
 from cvx.errors import (
@@ -93,12 +93,7 @@ class CausalEvent:
     metadata: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.id, (str, int)):
-            raise InvalidInputError(f"the event's id is {self.id!r}: give a str or an int")
-        if not isinstance(self.text, str):
-            raise InvalidInputError(
-                f"the text of event {self.id!r} is {self.text!r}: give a str, '' for no words"
-            )
+        check_fields(self, id=one_of(str, int, called="a str or an int"), text=a_text)
         if self.embedding is not None:
             object.__setattr__(self, "embedding", as_vector(self.embedding))
 

@@ -292,8 +292,7 @@ class LLMWriter:
         fallback: ReflectionWriter | None = None,
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
     ) -> None:
-        if count < 1:
-            raise InvalidInputError(f"count is {count}: give at least 1")
+        whole(1)("count", count)
         self._ask = asker(client, timeout_s)
         self.count = count
         self.fallback = fallback or CountingWriter()

@@ -16,12 +16,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from cvx.arguments import whole
 from cvx.embed.protocol import Embedder, Threaded, checked_rows, close, embed_query, listed
 from cvx.errors import (
     CacheWarning,
     EmbedderDimensionError,
     EmbeddingCacheError,
-    InvalidInputError,
     warn,
 )
 from cvx.types import Vector
@@ -120,8 +120,7 @@ class CachedEmbedder(Threaded):
         max_bytes: int = 1 << 30,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        if max_bytes < _SMALLEST:
-            raise InvalidInputError(f"max_bytes is {max_bytes}: give at least {_SMALLEST}")
+        whole(_SMALLEST)("max_bytes", max_bytes)
         self.inner = inner
         self.hits = 0
         self.misses = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cvx.errors import InvalidInputError
+from cvx.arguments import whole
 
 # A sentence ends with its marks, and what closes a quotation or a bracket after them.
 _END = re.compile(r"(?<![.!?])[.!?]++[\"')\]]*+(?!\S)|[。\uff01\uff1f]++")
@@ -39,8 +39,7 @@ def chunk_text(text: str, max_chars: int = 300, *, hard_limit: bool = False) -> 
     >>> chunk_text("It rained. The cellar flooded! Why? Nobody knew.", max_chars=30)
     ['It rained. The cellar flooded!', 'Why? Nobody knew.']
     """
-    if max_chars < 1:
-        raise InvalidInputError(f"max_chars is {max_chars}: give at least 1")
+    whole(1)("max_chars", max_chars)
     chunks: list[list[str]] = []
     room = 0
     for sentence in _sentences(text):

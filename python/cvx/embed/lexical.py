@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cvx.arguments import number, whole
 from cvx.embed.protocol import Threaded, listed
 from cvx.errors import InvalidInputError
 from cvx.types import Vector
@@ -60,14 +61,12 @@ class LexicalEmbedder(Threaded):
     def __init__(
         self, dim: int = 512, *, ngrams: tuple[int, int] = (3, 5), ngram_weight: float = 1.0
     ) -> None:
-        if dim < 2:
-            raise InvalidInputError(f"dim is {dim}: a hashing embedder needs at least 2")
+        whole(2)("dim", dim)
         if not 1 <= ngrams[0] <= ngrams[1]:
             raise InvalidInputError(
                 f"ngrams is {ngrams}: give (shortest, longest) with 1 <= shortest <= longest"
             )
-        if not (math.isfinite(ngram_weight) and ngram_weight >= 0):
-            raise InvalidInputError(f"ngram_weight is {ngram_weight}: give a number >= 0")
+        number(0.0)("ngram_weight", ngram_weight)
         self.dim = dim
         self.ngrams = ngrams
         self.ngram_weight = ngram_weight

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cvx.arguments import whole
 from cvx.embed.protocol import Threaded, listed, normalised
 from cvx.errors import (
     InvalidInputError,
@@ -70,8 +71,7 @@ class LocalEmbedder(Threaded):
         truncate: bool = False,
         batch_size: int = 32,
     ) -> None:
-        if batch_size < 1:
-            raise InvalidInputError(f"batch_size is {batch_size}: give at least 1")
+        whole(1)("batch_size", batch_size)
         self.path = Path(path)
         self.truncate = truncate
         self.batch_size = batch_size

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from cvx.arguments import optional, whole
 from cvx.embed.http import Http, HttpOptions, Reply, says_too_long
 from cvx.embed.models import OLLAMA_URL, preset_for
 from cvx.embed.protocol import Prefixed, Threaded, checked_rows, listed, normalised, with_prefixes
@@ -62,8 +63,7 @@ class ServedEmbedder(Threaded):
     ) -> None:
         if not model:
             raise InvalidInputError("model is empty: give its name as the server knows it")
-        if dim is not None and dim < 1:
-            raise InvalidInputError(f"dim is {dim}: give at least 1, or leave it out")
+        optional(whole(1))("dim", dim)
         self.url = url
         self.model = model
         self.dim = dim

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cvx.arguments import whole
 from cvx.errors import InvalidInputError
 from cvx.types import DEFAULT_NAMESPACE, Cue, Event, Vector
 
@@ -182,8 +183,7 @@ def generated_talk(memory: Memory, *, sessions: int = 12, seed: int = 0) -> list
     InvalidInputError
         Less than one session.
     """
-    if sessions < 1:
-        raise InvalidInputError(f"sessions is {sessions}: give at least 1")
+    whole(1)("sessions", sessions)
     rng = np.random.default_rng(seed)
     labels: list[Label] = []
     for session in range(sessions):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cvx.arguments import whole
 from cvx.errors import InvalidInputError
 from cvx.evaluation.labels import Label, groups_of
 from cvx.recall import Floor, Pipeline
@@ -85,8 +86,7 @@ def reciprocal_rank(ranked: Sequence[Hashable], gold: Collection[Hashable]) -> f
 def _check_cut(gold: Collection[Hashable], k: int) -> None:
     if not gold:
         raise InvalidInputError("gold is empty: such a question has no ranking to measure")
-    if k < 1:
-        raise InvalidInputError(f"k is {k}: give at least 1")
+    whole(1)("k", k)
 
 
 class Interval(NamedTuple):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cvx.arguments import among, whole
 from cvx.errors import InvalidInputError
 from cvx.evaluation.labels import Label, groups_of
 from cvx.evaluation.metrics import (
@@ -407,10 +408,8 @@ def foreign_cues(
     >>> foreign_cues(1, half="measure", seed=1)
     ['Which ester hydrolysis did they compare with the protecting group?']
     """
-    if count < 1:
-        raise InvalidInputError(f"count is {count}: give at least 1")
-    if half not in _HALVES:
-        raise InvalidInputError(f"half is {half!r}: give one of {', '.join(_HALVES)}")
+    whole(1)("count", count)
+    among(*_HALVES)("half", half)
     rng = np.random.default_rng([seed, len(half)])
     out = dict[str, None]()
     while len(out) < count:
