@@ -273,7 +273,7 @@ def test_a_link_between_institutions_counts_less_as_chosen() -> None:
     assert weights(graph(0.5)) == {"unpaid": 0.5, "cuts": 0.2}
     assert weights(graph({("treasury", "military"): 0.25})) == {"unpaid": 0.5, "cuts": 0.1}
     assert weights(graph({("military", "treasury"): 0.25})) == {"unpaid": 0.5, "cuts": 0.4}
-    with pytest.raises(InvalidInputError, match="a factor of attenuation is 1.5"):
+    with pytest.raises(InvalidInputError, match=r"a factor of attenuation is 1\.5"):
         CausalGraph(attenuation=1.5)
 
 
