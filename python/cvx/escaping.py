@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from html import escape
 
 _HIDING = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
@@ -69,6 +69,21 @@ def html_text(text: object) -> str:
     '&lt;b&gt;rain&lt;/b&gt;'
     """
     return escape(printable(str(text)))
+
+
+def html_table(caption: object, names: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Return a table for a page: a row of names, then the values, each of them as ``html_text``.
+
+    Examples
+    --------
+    >>> html_table("2 & 3", ["memory"], [["<b>"]]).removeprefix("<table>").removesuffix("</table>")
+    '<caption>2 &amp; 3</caption><tr><th>memory</th></tr><tr><td>&lt;b&gt;</td></tr>'
+    """
+    head = "".join(f"<th>{html_text(name)}</th>" for name in names)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{html_text(value)}</td>' for value in row)}</tr>" for row in rows
+    )
+    return f"<table><caption>{html_text(caption)}</caption><tr>{head}</tr>{body}</table>"
 
 
 def quoted(text: str) -> str:

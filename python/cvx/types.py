@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import UnknownError
-from cvx.escaping import html_text, one_line
+from cvx.escaping import html_table, html_text, one_line
 
 Vector: TypeAlias = npt.NDArray[np.float32]
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -199,6 +199,15 @@ def telling(self: Any) -> str:
         if one.repr and (plain is MISSING or value != plain):
             told.append(f"{one.name}={shorten(repr(value), 200)}")
     return f"{type(self).__name__}({', '.join(told)})"
+
+
+def steps_html(caption: str, steps: Iterable[Event]) -> str:
+    """Return the steps of an episode as a table for a page."""
+    rows = (
+        (at, step.text, step.action or "", "" if step.reward is None else f"{step.reward:g}")
+        for at, step in enumerate(steps, start=1)
+    )
+    return html_table(caption, ["step", "text", "action", "reward"], rows)
 
 
 def _name_entity(thing: Event | Episode) -> None:
@@ -403,6 +412,10 @@ class Episode:
         _name_entity(self)
 
     __repr__ = telling
+
+    def _repr_html_(self) -> str:
+        ended = "open" if self.reward is None else f"outcome {self.reward:g}"
+        return steps_html(f"{self.goal or 'Episode'}: {ended}", self.steps)
 
     @property
     def closed(self) -> bool:
@@ -628,8 +641,8 @@ class Hit:
     __repr__ = telling
 
     def _repr_html_(self) -> str:
-        told = "" if self.event is None else html_text(self.event.text)
-        return f"<p>{self.score:.2f} {told or repr(self)}</p>"
+        told = repr(self) if self.event is None else self.event.text
+        return f"<p>{self.score:.2f} {html_text(told)}</p>"
 
     @property
     def node_id(self) -> int:

@@ -92,6 +92,28 @@ def test_no_page_carries_markup_of_what_was_remembered() -> None:
     assert repr(story) == "<Story of event 2: 1 events>"
 
 
+def test_advice_contexts_and_episodes_have_pages_without_markup_of_what_was_remembered() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    memory.add(f"rain {EVIL}")
+    with memory.episode(f"go {EVIL}", task=EVIL) as episode:
+        advice = episode.advise(f"a hall {EVIL}", [EVIL, "stay"])
+        assert "nothing known" in advice._repr_html_()
+        episode.act(EVIL)
+        running = episode._repr_html_()
+        episode.end(outcome=1.0)
+    told = memory.episode(f"go {EVIL}", task=EVIL).advise(f"a hall {EVIL}", [EVIL, "stay"])
+    assert "<td>1</td><td>state</td>" in told._repr_html_()
+    kept = Episode(goal=EVIL, steps=(Event(EVIL, action=EVIL, reward=0.5),), reward=1.0)
+    assert "<td>0.5</td>" in kept._repr_html_()
+    context = memory.context("rain", budget_tokens=100)
+    assert context._repr_html_().startswith("<pre>")
+    hit = Hit(1, distance=0.1, score=0.9, similarity=0.9, entity_id=1, timestamp=1, action=EVIL)
+    for page in (advice._repr_html_(), running, kept._repr_html_(), hit._repr_html_()):
+        assert "<img" not in page
+        assert "&lt;img" in page
+    assert "<img" not in context._repr_html_()
+
+
 def test_words_that_no_event_fits_are_said() -> None:
     memory = Memory(embedder=LexicalEmbedder())
     with pytest.raises(cvx.CvxError, match="no event fits 'the flood'"):

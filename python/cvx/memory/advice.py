@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, overload
 
 from cvx.errors import UnknownError
-from cvx.escaping import quoted_line
+from cvx.escaping import html_table, quoted_line
 from cvx.learn.advisor.types import Basis, Unit
 from cvx.render import first_within
 from cvx.render.decision import action_chain
@@ -314,6 +314,23 @@ class Advice(Sequence[Option]):
     def __repr__(self) -> str:
         best = f", best {self.best!r}" if self.options else ""
         return f"<Advice {self.decision}: {len(self)} options in {self.unit}{best}>"
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (as_text(one.action), "nothing known", "", "", "")
+            if _unknown(one)
+            else (
+                as_text(one.action),
+                f"{one.value:.2f}",
+                f"{one.low:.2f} to {one.high:.2f}",
+                one.trials,
+                one.basis,
+            )
+            for one in self.options
+        )
+        about = self.asked.observation or self.asked.goal or self.asked.task
+        names = ["action", self.unit, "90% interval", "trials", "by"]
+        return html_table(f"Advice {self.decision}: {about}", names, rows)
 
     def _within_budget(self) -> str:
         """Return the whole text, or what of it fits: the best options stay longest."""

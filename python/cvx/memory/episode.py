@@ -40,7 +40,7 @@ from cvx.memory.observations import (
 from cvx.store.prompt_injection import tags_with_mark
 from cvx.store.rows import DISCARDED, OPEN
 from cvx.tracing import watched
-from cvx.types import Cue, Decision, Episode, Event, Hit, Where, entity_number, task_tag
+from cvx.types import Cue, Decision, Episode, Event, Hit, Where, entity_number, steps_html, task_tag
 
 if TYPE_CHECKING:
     from cvx.memory.memory import Memory
@@ -147,6 +147,9 @@ class RunningEpisode:
         task = "" if self.task is None else f" ({self.task})"
         steps = len(self._run.steps)
         return f"<Episode {self.id} {self.goal!r:.60}{task}: {steps} steps, {state}>"
+
+    def _repr_html_(self) -> str:
+        return steps_html(repr(self)[1:-1], self._run.steps)
 
     def __enter__(self) -> Self:
         return self

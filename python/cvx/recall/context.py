@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import InvalidInputError
+from cvx.escaping import html_text
 from cvx.recall.trace import Trace
 from cvx.render.block import Renderer
 from cvx.render.packing import CHARACTERS_A_TOKEN, Budget, Fitted, fit
@@ -59,6 +60,10 @@ class Context(str):
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         return str(self), self.used_tokens, self.hits, self.trace, self.decision
+
+    def _repr_html_(self) -> str:
+        size = f"{len(self.hits)} memories, {self.used_tokens} tokens"
+        return f"<pre>{html_text(self)}</pre><p><small>{size}</small></p>"
 
     def message(self, role: str = "user", *, force: bool = False) -> dict[str, str]:
         """Return the block as a chat message.

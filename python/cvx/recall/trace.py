@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from cvx.escaping import html_text, one_line, printable
+from cvx.escaping import html_table, one_line, printable
 from cvx.render.block import SHORT, kind_of
 from cvx.types import Hit, shorten
 
@@ -169,9 +169,5 @@ class Hits(list[Hit]):
         return "\n".join(told)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{hit.score:.3f}</td><td>{html_text(hit.event.text if hit.event else '')}</td>"
-            f"</tr>"
-            for hit in self
-        )
-        return f"<table><tr><th>score</th><th>memory</th></tr>{rows}</table>"
+        rows = ((f"{hit.score:.3f}", hit.event.text if hit.event else hit) for hit in self)
+        return html_table(f"{len(self)} for {self.trace.cue}", ["score", "memory"], rows)
