@@ -156,11 +156,10 @@ def read_dates(text: str, now: int | None = None) -> tuple[list[DateNamed], str]
         # A mark stays between what stood before and after: they make no date together.
         text = f"{text[: match.start()]}\0{text[match.end() :]}"
     for form in _FORMS:
-        for match in form.finditer(text):
-            named = _named(match)
-            if named is not None:
-                found.append(named)
-        text = form.sub(" ", text)
+        matches = [*form.finditer(text)]
+        if matches:
+            found += [named for match in matches if (named := _named(match)) is not None]
+            text = form.sub(" ", text)
     for _, (_, day, unit) in resolved:
         month = None if unit == "year" else day.month
         found.append(DateNamed(day.year, month, day.day if unit in ("day", "week") else None))

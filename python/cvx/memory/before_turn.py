@@ -116,5 +116,5 @@ def _part(memory: Memory, each: int, text: str, cue: Cue) -> list[Hit]:
         asker,
         asked,
         each,
-        lambda found: head_of(found, each),
+        partial(head_of, k=each, versions=memory._shared.versions),
     )[1]

@@ -1043,9 +1043,7 @@ class Memory:
         asker = asker_of(self._identity, namespace, where)
         plan = self._recaller.plan(preset, pipeline)
         plan = plan_of(plan, sources, floor, min_relevance)
-        found = self._recaller.recall(cue, k, asker, plan)
-        found[:] = self._shared.versioned_hits(found)
-        return found
+        return self._recaller.recall(cue, k, asker, plan)
 
     @watched("context", "cue")
     @checked(**{**RECALL, "k": optional(RECALL["k"])}, budget_tokens=optional(whole(0)))
@@ -1099,9 +1097,7 @@ class Memory:
             budget = replace(plan.serving.budget, tokens=budget_tokens)
             plan = replace(plan, serving=replace(plan.serving, budget=budget))
         asker = asker_of(self._identity, namespace, where)
-        found = self._recaller.context(cue, k, asker, plan)
-        found.hits = tuple(self._shared.versioned_hits(found.hits))
-        return found
+        return self._recaller.context(cue, k, asker, plan)
 
     @checked(max_depth=whole(1))
     def why(

@@ -44,6 +44,8 @@ from cvx.recall.visible_events import Asker, scope_of, ways_sql
 from cvx.render.packing import Fitted
 from cvx.scoring.feedback import FeedbackRanker, rows_of
 from cvx.scoring.off_policy import drawn_from
+from cvx.store.history import Versions
+from cvx.store.lock import Tail
 from cvx.types import Cue, Decision, Event, Hit, IntArray, Source, Vector, Where
 
 Sources: TypeAlias = Sequence[str] | Mapping[str, Source | None]
@@ -86,9 +88,10 @@ class Recaller:
         self._corpus: Corpus | None = None
         self._versions = shared.versions
         self._pipeline: tuple[object, Pipeline] | None = None
+        self._looked: object = None
         # By number: what was recalled, and is written down if feedback follows.
         self._open: OrderedDict[int, _Shown] = OrderedDict()
-        self._learned: dict[str, tuple[int | None, FeedbackRanker | None]] = {}
+        self._learned: dict[str, tuple[Tail, int | None, FeedbackRanker | None]] = {}
         # By namespace: the last cue's hash, its turn, and how many turns it was asked.
         self._asked: dict[str, tuple[str, int, int]] = {}
 
@@ -96,9 +99,12 @@ class Recaller:
     def pipeline(self) -> Pipeline:
         """What was set or tuned last, by any process, else the default."""
         record = self._shared.record
-        when = stored_at(record), record.meta("embedder")
-        if self._pipeline is None or self._pipeline[0] != when:
-            self._pipeline = when, self._stored(when[0])
+        now = record.tail(), self._shared.versions
+        if self._pipeline is None or self._looked != now:
+            when = stored_at(record), record.meta("embedder")
+            if self._pipeline is None or self._pipeline[0] != when:
+                self._pipeline = when, self._stored(when[0])
+            self._looked = now
         return self._pipeline[1]
 
     def _stored(self, when: int | None) -> Pipeline:
@@ -210,13 +216,15 @@ class Recaller:
     def learned(self, namespace: str) -> FeedbackRanker | None:
         """Return what feedback taught of the recalls of a namespace."""
         record, name = self._shared.record, f"{NAME}:{namespace}"
-        when = stored_at(record, name)
-        known = self._learned.get(namespace)
-        if known is None or known[0] != when:
-            told = record.state(name)
-            known = when, FeedbackRanker.from_dict(told) if told else None
-            self._learned[namespace] = known
-        return known[1]
+        known, tail = self._learned.get(namespace), record.tail()
+        if known is None or known[0] != tail:
+            when = stored_at(record, name)
+            ranker = None if known is None else known[2]
+            if known is None or known[1] != when:
+                told = record.state(name)
+                ranker = FeedbackRanker.from_dict(told) if told else None
+            self._learned[namespace] = known = tail, when, ranker
+        return known[2]
 
     def learn(
         self, number: int, namespace: str, helped: Sequence[int], not_helped: set[int]
@@ -270,7 +278,14 @@ class Recaller:
         self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Pipeline
     ) -> tuple[RecallResult, Hits]:
         """Return the k best hits, without noting that they were asked for."""
-        return run_recall(self.ground(), plan, asker, cue, k, lambda found: head_of(found, k))
+        return run_recall(
+            self.ground(),
+            plan,
+            asker,
+            cue,
+            k,
+            partial(head_of, k=k, versions=self._shared.versions),
+        )
 
     def _keep_open(
         self,
@@ -333,7 +348,7 @@ class Recaller:
             asker,
             cue,
             k or 10,
-            partial(_to_serve, serving=plan.serving, k=k),
+            partial(_to_serve, serving=plan.serving, k=k, versions=shared.versions),
         )
         trace = recalled.trace
         self._notice_staleness(asker.namespace, recalled, plan.serving.stale_after)
@@ -420,21 +435,25 @@ class _Shown:
     rows: npt.NDArray[np.float32]
 
 
-def head_of(recalled: RecallResult, k: int) -> Hits:
+def head_of(recalled: RecallResult, k: int, versions: Versions) -> Hits:
     """Return the first k of a ranking; of an empty one, what stands below the floors."""
     ranking = recalled.ranking
-    hits = hits_of(recalled, ranking.order[:k].tolist())
+    hits = hits_of(recalled, ranking.order[:k].tolist(), versions)
     trace = recalled.trace
     trace.hits, trace.beyond_k = hits, trace.candidates - trace.below_floor - len(hits)
-    below = [] if hits else ranking.best(np.arange(len(ranking.table)))[:k].tolist()
-    return Hits(hits, trace, hits_of(recalled, below))
+    if hits or not len(ranking.table):
+        return Hits(hits, trace)
+    below = ranking.best(np.arange(len(ranking.table)))[:k].tolist()
+    return Hits(hits, trace, hits_of(recalled, below, versions))
 
 
-def _to_serve(recalled: RecallResult, serving: Serving, k: int | None) -> list[Hit]:
+def _to_serve(
+    recalled: RecallResult, serving: Serving, k: int | None, versions: Versions
+) -> list[Hit]:
     """Return the head of a ranking that may have room in a block."""
     order = recalled.ranking.order
     most = serving.head(recalled.view.lengths[recalled.ranking.table.rows[order]], k)
-    return hits_of(recalled, order[:most].tolist())
+    return hits_of(recalled, order[:most].tolist(), versions)
 
 
 def asker_of(

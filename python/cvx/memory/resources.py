@@ -7,7 +7,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +31,7 @@ from cvx.store.row_validation import explains
 from cvx.store.transactions import Follower
 from cvx.time_limits import Calls
 from cvx.tracing import watched
-from cvx.types import Event, Hit, Vector
+from cvx.types import Event, Vector
 from cvx.validation import storable_text, storable_vector
 
 if TYPE_CHECKING:
@@ -194,12 +193,6 @@ class SharedState(Follower):
     def versioned(self, events: Iterable[Event]) -> list[Event]:
         """Return events with the number of their version and their history."""
         return self.versions.of_each(events)
-
-    def versioned_hits(self, hits: Iterable[Hit]) -> list[Hit]:
-        """Return hits with what is known of the versions of their events."""
-        listed = list(hits)
-        told = iter(self.versioned(hit.event for hit in listed if hit.event is not None))
-        return [hit if hit.event is None else replace(hit, event=next(told)) for hit in listed]
 
     def check_own(self, events: Iterable[int], identity: Identity) -> None:
         """Refuse to change events of others in the name of a bound memory.

@@ -30,6 +30,7 @@ from cvx.types import IntArray
 
 if TYPE_CHECKING:
     from cvx.recall.poisoning import TypicalEvents
+    from cvx.recall.visible_events import Scope
 
 GAP_US = 30 * 60 * 1_000_000
 """Events of no session and no episode that lie further apart are not neighbours."""
@@ -135,6 +136,8 @@ class Corpus:
         self.alias_nodes = np.zeros(0, dtype=np.int64)
         self._postings = Postings(self.record, self)
         self._masks: dict[tuple[tuple[str, ...], bool | None], Mask] = {}
+        # By who asks: what may be seen where no filter narrows it.
+        self.scopes: dict[tuple[str, ...], Scope] = {}
         self._passages: dict[tuple[str, ...], bool] = {}
         self._texts: OrderedDict[int, str] = OrderedDict()
         # By spaces: how many events there were, and how like two of them are; see `View`.
@@ -192,6 +195,7 @@ class Corpus:
         if changed or len(self.alias_nodes) != aliases:
             self._postings.forget()
         self._masks.clear()
+        self.scopes.clear()
         self._named.clear()
         self._passages.clear()
         self.seq = tail

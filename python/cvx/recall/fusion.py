@@ -290,13 +290,10 @@ class Weighting:
         UnknownError
             A weight for a column that there is not.
         """
-        n = len(table)
-        known = dict(columns)
-        for name in BUILT_IN:
-            # A source that was not asked says nothing; any other column must be there.
-            known.setdefault(name, np.full(n, np.nan))
+        # A source that was not asked says nothing; any other column must be there.
+        silent = self.weights.keys() & BUILT_IN.keys() - columns.keys()
         return score_columns(
-            known,
+            {**columns, **dict.fromkeys(silent, np.full(len(table), np.nan))},
             self.weights,
             mode=self.mode,
             bias=self.bias,

@@ -38,6 +38,7 @@ from cvx.recall.visible_events import AnyQuestion, Asker, View, scope_of
 from cvx.scoring.feedback import ODDS, FeedbackRanker
 from cvx.scoring.scorer import Scored
 from cvx.store import Record
+from cvx.store.history import Versions
 from cvx.store.namespaces import readers, reads
 from cvx.time_limits import Calls, Outcome
 from cvx.types import Cue, Edge, Event, Factor, Hit, IntArray, Source, Vector
@@ -352,16 +353,21 @@ def _votes(rankings: Sequence[IntArray]) -> tuple[IntArray, Column]:
 
 _DECIMALS = 9
 """Scores that differ by less are equal."""
-_NO_SCORES = Scored((), *(np.zeros((0, 0)),) * 3)
+_NO_SCORES = Scored((), *(np.zeros((0, 0)),) * 3, *(np.zeros(0),) * 2)
 
 
 def _best(table: Candidates, total: Column, places: IntArray) -> IntArray:
+    falling = -np.round(total[places], _DECIMALS)
+    order = np.argsort(falling)
+    in_order = falling[order]
+    if not (in_order[1:] == in_order[:-1]).any():
+        return places[order]
     keys = (
         table.event_ids[places],
         -table["votes"][places],
         -table["time"][places],
         -np.nan_to_num(table["salience"][places]),
-        -np.round(total[places], _DECIMALS),
+        falling,
     )
     return places[np.lexsort(keys)]
 
@@ -539,12 +545,13 @@ def _ranked(
     return RecallResult(view.cue, view, rank(pipeline, view, table, trace, learned), trace)
 
 
-def hits_of(recalled: RecallResult, places: Sequence[int]) -> list[Hit]:
+def hits_of(recalled: RecallResult, places: Sequence[int], versions: Versions) -> list[Hit]:
     """Return hits with their events and factors for places of the table, in that order."""
     ranking, corpus = recalled.ranking, recalled.view.corpus
     table = ranking.table
     ids = table.event_ids[list(places)].tolist()
-    events = {event.event_id: event for event in corpus.record.whole_events(ids)}
+    whole = versions.of_each(corpus.record.whole_events(ids))
+    events = {event.event_id: event for event in whole}
     out = []
     for place, number in zip(places, ids, strict=True):
         event = events.get(number)

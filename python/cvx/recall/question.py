@@ -238,13 +238,16 @@ def holders_of(word: str, view: View) -> IntArray | None:
 
     A relative begins with the same root. None where too many rows hold one of them.
     """
-    held = [view.postings(form) for form in forms_of_word(word)]
-    found = [rows for rows in held if rows is not None]
-    if len(found) < len(held):
-        return None
-    rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
-    root = "" if rows.size else root_of_word(word)
-    return view.postings(f"{root}*") if root else rows
+    if word not in view.held:
+        held = [view.postings(form) for form in forms_of_word(word)]
+        found = [rows for rows in held if rows is not None]
+        whole = None
+        if len(found) == len(held):
+            whole = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+            root = "" if whole.size else root_of_word(word)
+            whole = view.postings(f"{root}*") if root else whole
+        view.held[word] = whole
+    return view.held[word]
 
 
 ASKS: Final = 1

@@ -141,14 +141,14 @@ class Neighbourhood:
         The candidates.
     near : ndarray of shape (e,), int64
         The candidates and their neighbours, ascending.
-    places : ndarray of shape (n, 5), int64
+    places : ndarray of shape (5, n), int64
         Where in ``near`` a candidate (in the middle) and its neighbours stand; ``e`` for none.
     """
 
     def __init__(self, question: Question, candidates: Candidates, view: View) -> None:
         self.question, self.view = question, view
         self.rows = candidates.rows
-        window = view.window(self.rows, REACH)
+        window = view.window(self.rows, REACH).T
         found, places = np.unique(window, return_inverse=True)
         places = places.reshape(window.shape)
         missing = int(found.size > 0 and found[0] < 0)
@@ -158,7 +158,8 @@ class Neighbourhood:
     @property
     def own(self) -> IntArray:
         """Places of the candidates themselves."""
-        return self.places[:, REACH]
+        own: IntArray = self.places[REACH]
+        return own
 
     @cached_property
     def similarity(self) -> npt.NDArray[np.float64]:
@@ -204,10 +205,10 @@ class Neighbourhood:
 
     @cached_property
     def holds(self) -> npt.NDArray[np.float64]:
-        """Whether each place holds each word, shape (e + 1, t), 0 or 1."""
-        held = np.zeros((self.near.size + 1, len(self._looked_up)))
-        for column, (rows, _) in enumerate(self._looked_up):
-            held[:-1, column] = among(self.near, rows)
+        """Whether each place holds each word, shape (t, e + 1), 0 or 1."""
+        held = np.zeros((len(self._looked_up), self.near.size + 1))
+        for word, (rows, _) in enumerate(self._looked_up):
+            held[word, :-1] = among(self.near, rows)
         return held
 
 
@@ -258,18 +259,17 @@ def dense_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
         ``dense_neighbour``: the higher one of its neighbours. Where a window reaches over the end
         of a session, the mean is over what there is.
     """
-    # One column a neighbour; "no neighbour" has similarity 0, so that sums need no mask.
-    near = [scene.similarity[column] for column in scene.places.T]
-    there = [(column < scene.near.size).astype(np.float64) for column in scene.places.T]
-    before, own, after = near[REACH - 1], near[REACH], near[REACH + 1]
-    asked = scene.asks[scene.places[:, REACH - 1]]
-    asks = scene.asks[scene.own] & (there[REACH + 1] > 0)
+    # "No neighbour" has similarity 0, so that sums need no mask.
+    near, there = scene.similarity[scene.places], scene.places < scene.near.size
+    before, own, after = near[REACH - 1 : REACH + 2]
+    asked = scene.asks[scene.places[REACH - 1]]
+    asks = scene.asks[scene.own] & there[REACH + 1]
     partner = np.where(asked, before, np.where(asks, after, own))
     three = slice(REACH - 1, REACH + 2)
     return {
         "dense": own,
-        "dense_window": np.asarray(sum(near[three]) / sum(there[three])),
-        "dense_wide": np.asarray(sum(near) / sum(there)),
+        "dense_window": near[three].sum(axis=0) / there[three].sum(axis=0),
+        "dense_wide": near.sum(axis=0) / there.sum(axis=0),
         "dense_pair": (own + partner) / 2,
         "dense_neighbour": np.maximum(before, after),
     }
@@ -293,26 +293,25 @@ def lexical_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
     ----------
     Robertson & Zaragoza 2009, The probabilistic relevance framework: BM25 and beyond.
     """
-    # One small matrix a neighbour: their sums are several times faster than sums over an axis.
-    held = [scene.holds[column] for column in scene.places.T]
-    lengths = [scene.lengths[column] for column in scene.places.T]
-    near = slice(REACH - 1, REACH + 2)
-    own, three, five = held[REACH], sum(held[near]), sum(held)
-    asked = held[REACH - 1] * scene.asks[scene.places[:, REACH - 1]][:, None]
+    held, lengths = scene.holds[:, scene.places], scene.lengths[scene.places]
+    near, n = slice(REACH - 1, REACH + 2), scene.rows.size
+    own, three, five = held[:, REACH], held[:, near].sum(axis=1), held.sum(axis=1)
+    asked = held[:, REACH - 1] * scene.asks[scene.places[REACH - 1]]
     # One matrix for all, since each step costs more to call than to compute.
-    shares = _share(scene, np.concatenate([own, three, own + asked, asked, scene.known[None]]))
-    coverage, window, pair, before, store = np.split(shares, scene.rows.size * np.arange(1, 5))
-    parts = ((own, lengths[REACH], 1), (three, sum(lengths[near]), 3), (five, sum(lengths), 5))
-    bm25, bm25_window, bm25_wide = np.split(_bm25(scene, *parts), 3)
+    known = scene.known[:, None]
+    shares = _share(scene, np.concatenate([own, three, own + asked, asked, known], axis=1))
+    counts = np.concatenate([own, three, five], axis=1)
+    sizes = (lengths[REACH], lengths[near].sum(axis=0), lengths.sum(axis=0))
+    bm25 = _bm25(scene, counts, np.concatenate(sizes), np.repeat((1, 3, 5), n))
     return {
-        "coverage_store": np.full(scene.rows.size, store[0]),
-        "bm25": bm25,
-        "bm25_window": bm25_window,
-        "bm25_wide": bm25_wide,
-        "coverage": coverage,
-        "coverage_window": window,
-        "coverage_pair": pair,
-        "asked_before": before,
+        "coverage_store": np.full(n, shares[-1]),
+        "bm25": bm25[:n],
+        "bm25_window": bm25[n : 2 * n],
+        "bm25_wide": bm25[2 * n :],
+        "coverage": shares[:n],
+        "coverage_window": shares[n : 2 * n],
+        "coverage_pair": shares[2 * n : 3 * n],
+        "asked_before": shares[3 * n : -1],
     }
 
 
@@ -331,33 +330,32 @@ def coverage(scene: Neighbourhood, *places: IntArray) -> npt.NDArray[np.float64]
     ndarray of shape (n,), float64
         In [0, 1]; 0 for a question without content words.
     """
-    return _share(scene, sum(scene.holds[column] for column in places))
+    return _share(scene, sum(scene.holds[:, column] for column in places))
 
 
 def _share(scene: Neighbourhood, counts: Any) -> npt.NDArray[np.float64]:
-    """Return the share of the idf in words that are counted at all; counts of shape (n, t)."""
+    """Return the share of the idf in words that are counted at all; counts of shape (t, n)."""
     total = float(scene.idf.sum())
     if total == 0.0:
-        return np.zeros(counts.shape[0])
-    out: npt.NDArray[np.float64] = (counts > 0) @ scene.idf / total
+        return np.zeros(counts.shape[1])
+    out: npt.NDArray[np.float64] = scene.idf @ (counts > 0) / total
     return out
 
 
-def _bm25(scene: Neighbourhood, *parts: tuple[Any, Any, int]) -> npt.NDArray[np.float64]:
+def _bm25(
+    scene: Neighbourhood, counts: FloatArray, lengths: FloatArray, events: IntArray
+) -> npt.NDArray[np.float64]:
     """Return BM25 as a share of its upper bound, in [0, 1), of texts of several events.
 
-    Each part is made of counts of shape (n, t), lengths (n,), and the number of events that a text
-    is made of; one result of shape (n,) follows the other. An event counts a word once, however
-    often it repeats it.
+    Each of n texts has counts of shape (t, n), a length, and the number of events that it is made
+    of. An event counts a word once, however often it repeats it.
     """
-    counts = np.concatenate([held for held, _, _ in parts])
     total = float(scene.idf.sum())
     if total == 0.0:
-        return np.zeros(counts.shape[0])
+        return np.zeros(counts.shape[1])
     usual = float(scene.lengths.sum()) / max(scene.near.size, 1)
-    relative = [_B * length / max(usual * events, 1.0) for _, length, events in parts]
-    damp = _K1 * (1 - _B + np.concatenate(relative))
-    out: npt.NDArray[np.float64] = (counts / (counts + damp[:, None])) @ scene.idf / total
+    damp = _K1 * (1 - _B + _B * lengths / np.maximum(usual * events, 1.0))
+    out: npt.NDArray[np.float64] = scene.idf @ (counts / (counts + damp)) / total
     return out
 
 
@@ -478,11 +476,10 @@ def session_signals(scene: Neighbourhood, score: FloatArray) -> Mapping[str, Flo
     """
     sessions = scene.view.sessions[scene.rows]
     kinds, group = np.unique(sessions, return_inverse=True)
-    held = np.zeros((kinds.size, scene.idf.size))
-    holders, words = np.nonzero(scene.holds[scene.own])
-    held[group[holders], words] = 1.0
-    total = float(scene.idf.sum())
-    covered = held @ scene.idf / total if total else np.zeros(kinds.size)
+    held = np.zeros((scene.idf.size, kinds.size))
+    words, holders = np.nonzero(scene.holds[:, scene.own])
+    held[words, group[holders]] = 1.0
+    covered = _share(scene, held)
     best, mean = _best_and_mean_of_three(score, group, kinds.size)
     return {
         "session_best": best[group],
@@ -599,9 +596,10 @@ def title_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
     mapping of str to ndarray of shape (n,)
         ``title``: 1 where the whole title stands in the question, 0 otherwise or without a title.
     """
-    named = [scene.view.titles(phrase) for phrase in phrases(scene.question.asked)]
-    rows = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *named]))
-    return {"title": among(scene.rows, rows).astype(np.float64)}
+    out = np.zeros(scene.rows.size)
+    for phrase in phrases(scene.question.asked):
+        out[among(scene.rows, scene.view.titles(phrase))] = 1.0
+    return {"title": out}
 
 
 def phrases(text: str) -> list[str]:
@@ -638,11 +636,12 @@ def link_signals(scene: Neighbourhood, score: FloatArray) -> Mapping[str, FloatA
         link. ``residual``: over the same candidates, the highest score times the share of the
         question's idf that this one adds to what the other holds.
     """
-    linked, residual = np.zeros(scene.rows.size), np.zeros(scene.rows.size)
-    at = {row: place for place, row in enumerate(scene.rows.tolist())}
+    linked, residual = np.zeros((2, scene.rows.size))
+    links = scene.view.links(scene.rows)
+    at = {row: place for place, row in enumerate(scene.rows.tolist())} if links else {}
     walked = [
         (at[a], at[b], edge.weight)
-        for a, b, edge in scene.view.links(scene.rows)
+        for a, b, edge in links
         if edge.kind == MENTIONS and a != b and b in at
     ]
     if walked:

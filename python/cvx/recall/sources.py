@@ -166,9 +166,12 @@ def _by_idf(view: View, held: Sequence[IntArray], pool: int) -> Found:
     weights = [view.idf(len(rows)) for rows in held]
     rows, owner = np.unique(np.concatenate(held), return_inverse=True)
     scores = np.bincount(owner, np.repeat(weights, [len(one) for one in held])) / sum(weights)
-    shown = view.visible[rows]
+    shown, most = view.visible[rows], view.pool(pool)
+    if int(shown.sum()) > most:
+        # What scores less than the last one that fits is out, however short it is.
+        shown &= scores >= np.partition(scores[shown], -most)[-most]
     rows, scores = rows[shown], scores[shown]
-    order = np.lexsort((-rows, view.lengths[rows], -scores))[: view.pool(pool)]
+    order = np.lexsort((-rows, view.lengths[rows], -scores))[:most]
     return Found(rows[order], scores[order])
 
 

@@ -76,6 +76,7 @@ class Asker:
         return [seen, *(told[0] if len(told) == 1 else [" or ".join(map(", ".join, told))])]
 
 
+_ANYTHING = (Filter(),)
 _ADVICE = {"success": ["may advise"], "failure": ["may not advise"], "any": []}
 _RECALLABLE = {"success": True, "failure": False, "any": None}
 _OF_RECORD = ("kind", "source", "metadata", "min_trust")
@@ -98,6 +99,8 @@ class Scope:
         Over the rows of the corpus: what the asker may know of.
     visible : ndarray of shape (n,), bool
         What of it passes the filter, and may come back.
+    size : int
+        How many rows are readable.
     """
 
     where: Filter
@@ -105,6 +108,7 @@ class Scope:
     values: list[object]
     readable: Mask
     visible: Mask
+    size: int
 
 
 def scope_of(corpus: Corpus, asker: Asker) -> Scope:
@@ -117,9 +121,11 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
     InvalidInputError
         A range of times or rewards that ends before it starts.
     """
-    check_namespace(asker.namespace)
-    for name in asker.also:
+    for name in (asker.namespace, *asker.also):
         check_namespace(name)
+    plain = (asker.namespace, *asker.also, asker.outcome)
+    if asker.where == _ANYTHING and plain in corpus.scopes:
+        return corpus.scopes[plain]
     spaces = visible_spaces(asker.namespace, asker.also, corpus.public_namespaces())
     visible = np.zeros(len(corpus), dtype=bool)
     for where in asker.where:
@@ -140,7 +146,10 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
     else:
         inside = Filter(namespaces=spaces, ids=corpus.nodes_of(np.flatnonzero(visible)))
     inside = inside._replace(recallable=recallable, outcome=None)
-    return Scope(inside, sql, values, readable, visible)
+    found = Scope(inside, sql, values, readable, visible, int(np.count_nonzero(readable)))
+    if asker.where == _ANYTHING:
+        corpus.scopes[plain] = found
+    return found
 
 
 def _check_range(low: str, least: float | None, high: str, most: float | None) -> None:
@@ -326,7 +335,7 @@ class View:
         self.k = k
         self.pending: Mapping[int, int] = {}
         self.vector = cue.vector
-        self.size = int(np.count_nonzero(scope.readable))
+        self.size = scope.size
         # By row of the corpus; only the pages that are touched ever take memory or time.
         self._similar = np.zeros(len(corpus))
         self._measured = np.zeros(len(corpus), dtype=np.bool_)
@@ -374,6 +383,11 @@ class View:
     def asks(self) -> Mask:
         """Which of all rows hold a question mark."""
         return self.corpus.asks
+
+    @cached_property
+    def held(self) -> dict[str, IntArray | None]:
+        """The rows that hold a word, by each word that was looked up; see ``holders_of``."""
+        return {}
 
     @cached_property
     def names(self) -> Mapping[str, frozenset[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -35,35 +35,34 @@ class Scored:
     ----------
     names : tuple of str
         The m features that weigh something.
-    values, shares : ndarray of shape (n, m), float64
-        What each feature was, and what it contributed.
-    weights : ndarray of shape (n, m), float64
-        What each feature weighed for each candidate.
+    values : ndarray of shape (n, m), float64
+        What each feature was.
+    weights : ndarray of shape (m,), float64
+        What each feature weighs.
+    shares : ndarray of shape (n, m), float64
+        What each contributed, before the trust in the candidate.
+    trust : ndarray of shape (n,), float64
+        What all shares of a candidate are multiplied by.
+    total : ndarray of shape (n,), float64
+        The scores.
+    doubts : tuple of (str, ndarray of shape (n,), ndarray of shape (n,))
+        What was taken off for a reason, by its name: how far it applies, in [0, 1], and the score
+        that it was taken from, negative.
     """
 
     names: tuple[str, ...]
     values: Column
     weights: Column
     shares: Column
-
-    @property
-    def total(self) -> Column:
-        """The scores: the sum of the shares, of shape (n,)."""
-        return np.asarray(self.shares.sum(axis=1))
-
-    def times(self, factor: Column) -> Scored:
-        """Return the scores multiplied, each by a factor of its own of shape (n,)."""
-        by = factor[:, None]
-        return Scored(self.names, self.values, self.weights * by, self.shares * by)
+    trust: Column
+    total: Column
+    doubts: tuple[tuple[str, Column, Column], ...] = ()
 
     def less(self, name: str, doubt: Column) -> Scored:
         """Return scores that lose a share, of shape (n,), as one more factor below 0."""
         off = -np.abs(self.total) * (doubt > 0)
-        return Scored(
-            (*self.names, name),
-            np.column_stack([self.values, doubt]),
-            np.column_stack([self.weights, off]),
-            np.column_stack([self.shares, off * doubt]),
+        return replace(
+            self, total=self.total + off * doubt, doubts=(*self.doubts, (name, doubt, off))
         )
 
     def factors(self, place: int) -> tuple[Factor, ...]:
@@ -71,9 +70,18 @@ class Scored:
 
         Doubts that it is spared are left out.
         """
-        rows = (self.values[place], self.weights[place], self.shares[place])
-        every = zip(self.names, *(row.tolist() for row in rows), strict=True)
-        return tuple(_factor(one) for one in every if one[1] or one[2])
+        by = float(self.trust[place])
+        values, shares = self.values[place].tolist(), self.shares[place].tolist()
+        every = [
+            (name, value, weight * by, share * by)
+            for name, value, weight, share in zip(
+                self.names, values, self.weights.tolist(), shares, strict=True
+            )
+        ]
+        for name, doubt, off in self.doubts:
+            much, taken = float(doubt[place]), float(off[place])
+            every.append((name, much, taken, taken * much))
+        return tuple([_factor(one) for one in every if one[1] or one[2]])
 
 
 def check_weights(weights: Mapping[str, float]) -> None:
@@ -143,25 +151,26 @@ def score_columns(
             f"there is no column {missing[0]!r} to weigh: there are {', '.join(columns)}"
         )
     n = len(next(iter(columns.values()))) if columns else 0
-    values = np.empty((n, len(names)))
-    for place, name in enumerate(names):
+    m = len(names)
+    each = [weights[name] for name in names]
+    if bias:
+        names, each = (*names, "bias"), [*each, bias]
+    values = np.ones((n, len(names)))
+    for place, name in enumerate(names[:m]):
         values[:, place] = columns[name]
-    each = np.array([weights[name] for name in names])
-    joined = values if mode == "sum" else np.log(np.maximum(values, floor))
-    shares = joined * each
+    joined = values
+    if mode == "log-product":
+        joined = np.log(np.maximum(values, floor))
+        joined[:, m:] = 1.0
+    shares = joined * np.array(each)
     # Faster than nan_to_num, which looks for infinities too.
     shares[np.isnan(shares)] = 0.0
-    spread = np.broadcast_to(each, shares.shape)
-    if bias:
-        ones = np.ones((n, 1))
-        names = (*names, "bias")
-        values = np.hstack([values, ones])
-        spread = np.hstack([spread, ones * bias])
-        shares = np.hstack([shares, ones * bias])
-    scored = Scored(names, values, spread, shares)
-    if trust is None or mode == "log-product" or not n:
-        return scored
-    return scored.times(np.where(scored.total >= 0, trust, 2.0 - trust))
+    total = shares.sum(axis=1)
+    by = np.ones(n)
+    if trust is not None and mode == "sum":
+        by = np.where(total >= 0, trust, 2.0 - trust)
+        total = total * by
+    return Scored(names, values, np.array(each), shares, by, total)
 
 
 def scale(values: Column, how: Literal["min-max", "max", "none"] = "min-max") -> Column:
@@ -371,8 +380,8 @@ class Scorer:
         if context.doubted:
             trust = np.array([context.doubted.get(hit.node, 1.0) for hit in hits])
         if not columns:
-            nothing = np.zeros((len(hits), 0))
-            return Scored((), nothing, nothing, nothing)
+            nothing, zeros = np.zeros((len(hits), 0)), np.zeros(len(hits))
+            return Scored((), nothing, np.zeros(0), nothing, zeros, zeros)
         return score_columns(columns, self.weights, mode=self.mode, floor=self.floor, trust=trust)
 
     def score(self, hit: Hit, context: ScoringContext) -> tuple[Factor, ...]:

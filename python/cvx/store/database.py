@@ -7,7 +7,14 @@ import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    closing,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -49,6 +56,18 @@ _SETTINGS = (
 _Print: TypeAlias = tuple[int, int, int, int]
 
 
+_WITHIN = nullcontext()
+
+
+class _ThisThread(threading.local):
+    """What a thread is in the middle of: its connection, and the end of the journal it sees."""
+
+    reader: sqlite3.Connection | None = None
+    sees_one_state = False
+    reads = False
+    tail: Tail | None = None
+
+
 class Database:
     """The SQLite file of a record, open in one process, with the lock that keeps writers apart.
 
@@ -88,7 +107,7 @@ class Database:
         self._writer: int | None = None
         self._kept_followers: ExitStack | None = None
         self._idle: list[sqlite3.Connection] = []
-        self._here = threading.local()
+        self._here = _ThisThread()
         self._closed = False
         self._process = os.getpid()
         self._file: FileLock | None = None
@@ -202,8 +221,7 @@ class Database:
             )
         if self._closed:
             raise StoreError(f"the record {self.path} is closed: open it again")
-        held: sqlite3.Connection | None = getattr(self._here, "reader", None)
-        return held or self._db
+        return self._here.reader or self._db
 
     @contextmanager
     def borrowed(self) -> Iterator[sqlite3.Connection]:
@@ -306,20 +324,29 @@ class Database:
             with self.typed_errors():
                 try:
                     db.execute("BEGIN")
+                    self._here.sees_one_state = True
                     yield
                 finally:
-                    self._here.reader = None
+                    self._here.reader = self._here.tail = None
+                    self._here.sees_one_state = False
                     take_back(db)
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> AbstractContextManager[None]:
         """See one state, of what follows the record too; as ``Record.reading``."""
+        return _WITHIN if self._here.reads else self._reading()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
         with self.follower_lock:
             if self._kept_followers is not None and self.is_writer:
                 held, self._kept_followers = self._kept_followers, None
                 held.enter_context(self.follower_lock)
             with self.one_state():
-                yield
+                self._here.reads = self._here.sees_one_state
+                try:
+                    yield
+                finally:
+                    self._here.reads = False
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of one statement."""
@@ -330,6 +357,15 @@ class Database:
         """Return what a function reads from a connection that no other thread uses meanwhile."""
         with self.borrowed() as db, self.typed_errors():
             return read(db, *values)
+
+    def tail(self) -> Tail:
+        """Return the end of the journal; in a block that sees one state it is read but once."""
+        found = self._here.tail
+        if found is None:
+            found = self.ask(tail_of)
+            if self._here.sees_one_state:
+                self._here.tail = found
+        return found
 
     def check_unchanged(self) -> None:
         """See that a file that is read as it stands is as it was.

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from cvx.errors import DamagedStoreError, StoreError
 from cvx.store import fulltext, rows
-from cvx.store.database import Database, lenient, reaches, tail_of
+from cvx.store.database import Database, lenient, reaches
 from cvx.store.failpoints import reach
 from cvx.store.lock import Tail
 from cvx.store.rows import DISCARDED, OPEN, OWN_ENTITIES, episode_of, event_context, event_of
@@ -386,7 +386,7 @@ class Record:
 
     def tail(self) -> Tail:
         """Return the end of the journal."""
-        return self.database.ask(tail_of)
+        return self.database.tail()
 
     def reaches(self, tail: Tail) -> bool:
         """Return whether the journal once ended exactly so."""
