@@ -290,16 +290,18 @@ def test_a_context_shows_what_its_budget_holds_and_says_what_it_left_out() -> No
     memory = room()
     for n in range(60):
         memory.add(f"x number {n} " + "and so on " * (6 + n % 5), vector=at(0.99 - n / 100))
-    memory.add("x NUMBER 0 " + "and so  on " * 6, vector=at(0.4))
+    again = memory.add("x NUMBER 0 " + "and so  on " * 6, vector=at(0.985))
     plan = replace(BY_SIMILARITY, serving=Serving(dedupe=Dedupe(near=None)))
     small, large = (memory.context("x", tokens, pipeline=plan) for tokens in (200, 500))
     assert 5 < len(small.hits) < len(large.hits)
     assert large.used_tokens > 480
     trace = small.trace
     assert trace.candidates == (trace.below_floor + trace.merged + trace.beyond_k + len(trace.hits))
-    told = set(trace.omitted.values())
-    assert told <= {"no room", "says the same as event 1"}
-    assert len([why for why in trace.omitted.values() if why == "no room"]) == trace.left_out
+    assert trace.merged == 1
+    assert trace.omitted.pop(again.id) == "says the same as event 1"
+    assert set(trace.omitted.values()) <= {"no room"}
+    assert len(trace.omitted) == trace.left_out
+    assert small.hits[0].id == 1
     assert len(memory.context("x", 500, k=3, pipeline=plan).hits) == 3
 
 
