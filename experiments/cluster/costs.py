@@ -47,7 +47,7 @@ class Costs:
         Processor time of a recall over all processes of the cluster and the client, beyond what
         they use when nobody asks: with one shard, with four.
     idle : float
-        Processor time a second of one host that nobody asks, and the directory's share for it.
+        Processor time a second of one host that nobody asks, and the coordinator's share for it.
     """
 
     events: int
@@ -135,8 +135,8 @@ def _time(
     memory: ClusterMemory, alone: Memory, name: str, cues: list[str], timed: dict[str, list[float]]
 ) -> None:
     """Time each kind of call in turn, so that all of them meet the same machine."""
-    asker = memory._asker
-    host = ray.get_actor(asker.layout.places[0].primary, namespace=asker._space)
+    client = memory._client
+    host = ray.get_actor(client.layout.places[0].primary, namespace=client._space)
     for cue in cues:
         for kind, do in (
             ("round_trip", lambda: ray.get(host.call.remote(-1, *[None] * 5))),
@@ -155,6 +155,6 @@ def _names(memory: ClusterMemory, shards: int) -> list[str]:
     number = 0
     while len(names) < shards:
         name = f"agent {number}"
-        names.setdefault(memory._asker.layout.shard_of(name), name)
+        names.setdefault(memory._client.layout.shard_of(name), name)
         number += 1
     return [names[shard] for shard in sorted(names)]

@@ -97,11 +97,11 @@ def everything_of(memory: ClusterMemory, namespace: str) -> list[Event]:
     MissingShardsError
         A shard does not answer within a minute.
     """
-    before, memory._asker.deadline_s = memory._asker.deadline_s, _MINUTE_S
+    before, memory._client.deadline_s = memory._client.deadline_s, _MINUTE_S
     try:
         found = memory.events(namespace=namespace)
     finally:
-        memory._asker.deadline_s = before
+        memory._client.deadline_s = before
     if found.missing:
         raise MissingShardsError(f"{', '.join(found.missing)} did not answer within a minute")
     return found

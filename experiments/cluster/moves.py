@@ -80,7 +80,7 @@ def move_under_writers(memory: ClusterMemory, size: int, writers: int) -> Moved:
         thread.start()
     try:
         ended.wait(1.0)
-        layout = memory._asker.layout
+        layout = memory._client.layout
         host = layout.places[layout.shards_of(NAMESPACE)[0]].primary
         other = next(name for name in sorted(memory.stats()["hosts"]) if name != host)
         began = time.monotonic()

@@ -25,6 +25,7 @@ from cvx.embed import LexicalEmbedder
 from cvx.errors import (
     CvxError,
     EmbedderUnreachableError,
+    ExportError,
     InvalidInputError,
     MissingExtraError,
     MissingShardsError,
@@ -200,7 +201,7 @@ def test_a_namespace_moves_while_four_write_to_it(nodes: LocalCluster, tmp_path:
         assert memory.update(event, text="after the move").version == 2
         assert memory.get(told.first).text == "after the move"
         assert len(memory) == told.acknowledged + told.size
-        memory._directory.settle.remote()
+        memory._coordinator.settle.remote()
         with pytest.raises(InvalidInputError, match="give one of host-0"):
             memory.move("moving", "host-9")
 
@@ -217,7 +218,7 @@ def test_a_shard_that_does_not_answer_is_missing_by_name(
         for n in range(20):
             memory.add(f"guest {n} has a key", entity=f"guest {n}", namespace="crowd")
         assert len(memory.events(namespace="crowd")) == 20
-        host = memory.stats()["hosts"][memory._asker.layout.places[0].primary]
+        host = memory.stats()["hosts"][memory._client.layout.places[0].primary]
         os.kill(host["pid"], signal.SIGSTOP)
         try:
             found = memory.recall("key", namespace=names[0])
@@ -246,14 +247,14 @@ def test_a_host_that_was_away_comes_back_as_a_copy(nodes: LocalCluster, tmp_path
     with opened(tmp_path, degraded_writes=True, cpus=0.3) as memory:
         name = two_homes(memory)[0]
         memory.add("before", namespace=name)
-        before = memory._asker.layout.places[0]
+        before = memory._client.layout.places[0]
         host = memory.stats()["hosts"][before.primary]
         os.kill(host["pid"], signal.SIGSTOP)
         try:
             # Written to who leads meanwhile; the rest of the day goes by.
             for n in range(20):
                 memory.add(f"meanwhile {n}", namespace=name)
-            assert memory._asker.layout.places[0].epoch > before.epoch
+            assert memory._client.layout.places[0].epoch > before.epoch
         finally:
             os.kill(host["pid"], signal.SIGCONT)
         wait_for(lambda: all(one["whole"] for one in memory.stats()["shards"].values()))
@@ -266,10 +267,10 @@ def test_hosts_outlive_the_process_of_the_directory(nodes: LocalCluster, tmp_pat
     with opened(tmp_path) as memory:
         name = two_homes(memory)[0]
         memory.add("before", namespace=name)
-        host = memory._asker.layout.places[1].primary
+        host = memory._client.layout.places[1].primary
         before = memory.stats()
         memory.move(name, host)
-        pid = ray.get(memory._directory.__ray_call__.remote(lambda _: os.getpid()))
+        pid = ray.get(memory._coordinator.__ray_call__.remote(lambda _: os.getpid()))
         os.kill(pid, signal.SIGKILL)
         memory.add("after", namespace=name)
         wait_for(lambda: all(one["whole"] for one in memory.stats()["shards"].values()))
@@ -280,7 +281,7 @@ def test_hosts_outlive_the_process_of_the_directory(nodes: LocalCluster, tmp_pat
         assert pids[0] == pids[1]
         assert [event.text for event in memory.events(namespace=name)] == ["before", "after"]
 
-        # What the namespace left on its old shard is tidied away by the next directory, too.
+        # What the namespace left on its old shard is tidied away by the next coordinator, too.
         def left() -> list[str]:
             files = tmp_path.glob("host-*/shard-00000/memory.db")
             return [str(one) for one in files if texts_in(one)]
@@ -297,7 +298,7 @@ def two_homes(memory: ClusterMemory) -> list[str]:
     """Return a namespace of each of two shards."""
     names = [f"name {n}" for n in range(100)]
     return [
-        next(n for n in names if memory._asker.layout.shards_of(n) == (shard,)) for shard in (0, 1)
+        next(n for n in names if memory._client.layout.shards_of(n) == (shard,)) for shard in (0, 1)
     ]
 
 
@@ -390,7 +391,7 @@ def test_every_node_lost_and_the_bucket_left(nodes: LocalCluster, tmp_path: Path
 def test_writes_with_one_node_left_say_so(nodes: LocalCluster, tmp_path: Path) -> None:
     with opened(tmp_path, hosts=2) as memory:
         name = two_homes(memory)[0]
-        copy = memory._asker.layout.places[0].copies[0]
+        copy = memory._client.layout.places[0].copies[0]
         host = memory.stats()["hosts"][copy]
         memory.add("whole", namespace=name)
         os.kill(host["pid"], signal.SIGSTOP)
@@ -413,7 +414,7 @@ def test_only_a_namespace_that_holds_nothing_is_spread(nodes: LocalCluster, tmp_
         kept = memory.add("the key is under the pot", namespace=name, key="k")
         memory.add("everybody knows", namespace=other, visibility="public")
         memory.merge()
-        host = memory.stats()["hosts"][memory._asker.layout.places[0].primary]
+        host = memory.stats()["hosts"][memory._client.layout.places[0].primary]
         os.kill(host["pid"], signal.SIGSTOP)
         try:
             with pytest.raises(MissingShardsError, match="it is not spread"):
@@ -428,7 +429,7 @@ def test_only_a_namespace_that_holds_nothing_is_spread(nodes: LocalCluster, tmp_
                 memory.spread(full, [0, 1])
         # A copy of what others made public is none of its own.
         memory.spread("crowd", [0, 1])
-        assert memory._asker.layout.shards_of("crowd") == (0, 1)
+        assert memory._client.layout.shards_of("crowd") == (0, 1)
 
 
 @pytest.mark.requirement("B22")
@@ -441,15 +442,46 @@ def test_an_export_is_one_file_a_shard(nodes: LocalCluster, tmp_path: Path) -> N
         assert not (tmp_path / "all.jsonl").exists()
         told = memory.admin.export(tmp_path / "all-{shard}.jsonl")
         assert sorted(told) == [0, 1]
+        files = [tmp_path / f"all-{shard}.jsonl" for shard in told]
+        homes = two_homes(memory)
+        texts = {event.text for name in homes for event in memory.events(namespace=name)}
+        assert len(texts) == 2
         with Memory(embedder=PLAIN) as whole:
-            for shard in told:
-                whole.admin.import_(tmp_path / f"all-{shard}.jsonl")
-            texts = {
-                event.text for name in two_homes(memory) for event in memory.events(namespace=name)
-            }
-            found = {e.text for name in two_homes(memory) for e in whole.events(namespace=name)}
-            assert found == texts
-            assert len(texts) == 2
+            for file in files:
+                whole.admin.import_(file)
+            assert {e.text for n in homes for e in whole.events(namespace=n)} == texts
+
+
+@pytest.mark.requirement("B22")
+def test_an_import_puts_each_namespace_where_it_belongs(
+    nodes: LocalCluster, tmp_path: Path
+) -> None:
+    with opened(tmp_path / "store") as memory:
+        names = [*two_homes(memory), "crowd"]
+        memory.spread("crowd", [0, 1])
+        with Memory(embedder=PLAIN) as plain:
+            for name in names:
+                for n in range(10):
+                    entity = f"guest {n}"
+                    plain.add(f"{name} {n}", namespace=name, entity=entity, aliases=[f"a{n}"])
+            first, second = plain.events(namespace=names[0])[:2]
+            plain.link(first, second, why="so it was")
+            # A row as another cluster exports it: its original is in another file.
+            plain.add("a copy", namespace=names[0], metadata={"cvx.id": 7})
+            plain.admin.export(tmp_path / "plain.jsonl")
+        told = memory.admin.import_(tmp_path / "plain.jsonl")
+        assert sum(one.counts["events"] for one in told.values()) == 30
+        for name in names:
+            found = memory.events(namespace=name)
+            assert sorted(e.text for e in found) == sorted(f"{name} {n}" for n in range(10))
+            where = {memory._client.layout.shard_of(name, e.entity) for e in found}
+            assert {e.id >> 36 for e in found} == where
+            assert len(where) == (2 if name == "crowd" else 1)
+        effect = next(e for e in memory.events(namespace=names[0]) if e.text.endswith(" 1"))
+        assert [e.text for e in memory.why(effect, namespace=names[0])] == [f"{names[0]} 0"]
+        with pytest.raises(ExportError, match="was taken in before"):
+            memory.admin.import_(tmp_path / "plain.jsonl")
+        assert len(memory) == 30
 
 
 @pytest.mark.requirement("B22")
@@ -498,7 +530,7 @@ def test_what_is_closed_says_so_at_once(nodes: LocalCluster, tmp_path: Path) -> 
 def test_nobody_answered_is_not_nothing_remembered(nodes: LocalCluster, tmp_path: Path) -> None:
     with opened(tmp_path, replicas=1, deadline_s=0.5) as memory:
         name = two_homes(memory)[0]
-        host = memory.stats()["hosts"][memory._asker.layout.places[0].primary]
+        host = memory.stats()["hosts"][memory._client.layout.places[0].primary]
         os.kill(host["pid"], signal.SIGSTOP)
         try:
             for shown in (

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Self
 
-from cvx.cluster.asking import Asker, Question
+from cvx.cluster.client import Request, ShardClient
 from cvx.errors import EpisodeDiscardedWarning, EpisodeEndedError
 from cvx.memory.advice import Advice
 from cvx.memory.aio import OF_AN_EPISODE, Aio
@@ -22,9 +21,9 @@ class ClusterEpisode:
 
     Parameters
     ----------
-    asker : Asker
+    client : ShardClient
         Of the memory.
-    question : Question
+    request : Request
         By which it was begun.
     id : int
         By which it is taken up again.
@@ -36,15 +35,15 @@ class ClusterEpisode:
 
     def __init__(
         self,
-        asker: Asker,
-        question: Question,
+        client: ShardClient,
+        request: Request,
         id: int,  # noqa: A002
         goal: str,
         task: str | None,
         namespace: str,
         events: tuple[Event, ...],
     ) -> None:
-        self._asker, self._begun = asker, question
+        self._client, self._begun = client, request
         self.id, self.goal, self.task, self.namespace = id, goal, task, namespace
         self.events = events
         self.ended = False
@@ -55,13 +54,11 @@ class ClusterEpisode:
     def _ask(self, verb: str, args: Sequence[Any] = (), **options: Any) -> Any:
         if self.ended:
             raise EpisodeEndedError(f"episode {self.id} is over: begin another one")
-        question = self._begun._replace(
-            verb=f"episode.{verb}",
-            args=[self.id, *args],
-            options=options,
-            request=uuid.uuid4().hex,
+        begun, args = self._begun, [self.id, *args]
+        verb = f"episode.{verb}"
+        return self._client.one(
+            Request(begun.shard, verb, begun.bound, args, options, begun.namespace)
         )
-        return self._asker.one(question)
 
     def advise(
         self, observation: Any, actions: Sequence[Any] | None = None, **options: Any

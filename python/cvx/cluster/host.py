@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,18 @@ from typing import Any
 import ray
 from ray.util.metrics import Gauge, Histogram
 
-from cvx.cluster import bucket, shipping
-from cvx.cluster.moving import Public, carve
-from cvx.cluster.part import Duty, MovedAwayError, Part, Send, Shipment, reads
+from cvx.cluster import packing, replication, snapshots
+from cvx.cluster.namespace_rows import NamespaceRows, carve
+from cvx.cluster.public_events import Public
+from cvx.cluster.shard_store import READS, Duty, MovedAwayError, ShardStore, Shipment
 from cvx.errors import CvxError, ReplicaLostError, StoreNotFoundError
 
 SYNC_S = 3.0
 """So long a primary waits for a copy to sync a write."""
+LEASE_S = 3.0
+"""So long after a host was heard last may it acknowledge what no copy has; nobody leads before."""
 _HAND_S = 30.0
+_SEND_S, _ADOPT_S = 60.0, 600.0
 _CHUNK = 4 * 2**20
 
 Asked = tuple[int, str, str, tuple[str, tuple[str, ...]] | None, Sequence[Any], Mapping[str, Any]]
@@ -35,7 +40,7 @@ class Host:
     Parameters
     ----------
     name : str
-        Of the actor, and of its folder.
+        Of the actor, and of its folder, which is its alone while it lives.
     root : str
         Where the folders of hosts are.
     settings : mapping
@@ -60,9 +65,8 @@ class Host:
         self._name, self._root = name, Path(root) / name
         self._settings, self._duty, self._space = dict(settings), duty, space
         self._url = url
-        self._born = uuid.uuid4().hex
-        self._parts: dict[int, Part] = {}
-        self._archives: dict[int, bucket.Archive] = {}
+        self._born, self._heard = uuid.uuid4().hex, 0.0
+        self._stores: dict[int, ShardStore] = {}
         self._lock = threading.RLock()
         labels = {"cluster": space, "host": name}
         self._seconds = Histogram(
@@ -75,54 +79,94 @@ class Host:
         self._shards = Gauge("cvx_shards", "Shards by role.", tag_keys=("cluster", "host", "role"))
         self._shards.set_default_tags(labels)
         self._root.mkdir(parents=True, exist_ok=True)
+        # Another process that has it, of another Ray cluster or of a node cut off, is waited for.
+        self._held = (self._root / "LOCK").open("w")
+        fcntl.flock(self._held, fcntl.LOCK_EX)
 
-    def ping(self) -> dict[str, Any]:
-        """Return who it is and what it has."""
-        with self._lock:
-            parts = {
-                shard: (part.is_primary, part.epoch, tuple(part.gone))
-                for shard, part in self._parts.items()
-            }
-        leads = sum(primary for primary, *_ in parts.values())
+    def ping(self, born: str = "", heard: float = 0.0) -> dict[str, Any]:
+        """Return who it is and what it has, however busy it is.
+
+        ``heard`` is the time by the clock of this process, ``born`` then, of its last answer that
+        arrived.
+        """
+        if born == self._born:
+            self._heard = max(self._heard, heard)
+        stores = {
+            shard: (store.is_primary, store.epoch, tuple(store.gone))
+            for shard, store in list(self._stores.items())
+        }
+        leads = sum(primary for primary, *_ in stores.values())
         self._shards.set(leads, {"role": "primary"})
-        self._shards.set(len(parts) - leads, {"role": "copy"})
-        node = ray.get_runtime_context().get_node_id()
-        return {"born": self._born, "pid": os.getpid(), "node": node, "parts": parts}
+        self._shards.set(len(stores) - leads, {"role": "copy"})
+        return {
+            "born": self._born,
+            "now": time.monotonic(),
+            "pid": os.getpid(),
+            "node": ray.get_runtime_context().get_node_id(),
+            "stores": stores,
+            "folders": self._unopened(),
+        }
 
-    def call(self, *asked: Any) -> tuple[str, Any]:
-        """Do one verb: ("ok", answer), ("error", why), or where else to ask."""
+    def call(self, asked: Asked) -> bytes:
+        """Do one verb; returns ("ok", answer), ("error", why) or where else to ask, packed."""
+        return packing.pack(self.answer(asked))
+
+    def many(self, calls: Sequence[Asked]) -> list[bytes]:
+        """Do several verbs, one after the other."""
+        return [self.call(asked) for asked in calls]
+
+    def answer(self, asked: Asked) -> tuple[str, Any]:
+        """Do one verb."""
         shard, request, verb, bound, args, options = asked
-        part, began = self._parts.get(shard), time.perf_counter()
-        if part is None or (not part.is_primary and not reads(verb)):
+        store, began = self._stores.get(shard), time.perf_counter()
+        if store is None or (not store.is_primary and verb not in READS):
             return "moved", None
         try:
-            answer = part.call(request, verb, bound, args, options, self._sender(part))
+            answer = store.call(request, verb, bound, args, options)
         except MovedAwayError:
             return "elsewhere", None
-        except (CvxError, TypeError, AttributeError) as error:
-            if self._parts.get(shard) is not part:
+        except Exception as error:
+            if self._stores.get(shard) is not store:
                 # It was closed under it: another host has the shard, or this one has it anew.
                 return "moved", None
-            return "error", error
-        archive = self._archives.get(shard)
-        if archive is not None and archive.is_due:
-            archive.keep_up(self._root)
+            if isinstance(error, CvxError | TypeError | AttributeError):
+                return "error", error
+            raise
+        if store.archive is not None:
+            store.archive.keep_up(self._root, only_if_many=True)
         self._seconds.observe(time.perf_counter() - began, {"verb": verb})
         return "ok", answer
 
-    def many(self, calls: Sequence[Asked]) -> list[tuple[str, Any]]:
-        """Do several verbs, one after the other."""
-        return [self.call(*asked) for asked in calls]
-
-    # What the directory says.
+    # What the coordinator says.
 
     def lead(
-        self, shard: int, epoch: int, gone: frozenset[str], *, new: bool, after: str = ""
+        self,
+        shard: int,
+        epoch: int,
+        gone: Collection[str] = (),
+        *,
+        since: int = 0,
+        new: bool = False,
+        after: str = "",
+        copies: Sequence[str] = (),
     ) -> None:
         """Take the writes of a shard: as its copy so far, from its folder, or from a snapshot.
 
-        ``after`` names a dead primary that had no copies: what this host has itself is older than
-        the folder of that one, and than the bucket.
+        Parameters
+        ----------
+        shard, epoch : int
+            Which, and in which epoch.
+        gone : collection of str
+            Namespaces that moved away from it.
+        since : int
+            The epoch that was led last: a copy of an older one is refused.
+        new : bool
+            Whether nobody has had it yet.
+        after : str
+            A dead primary that had no copies: what this host has itself is older than the folder
+            of that one, and than the bucket.
+        copies : sequence of str
+            Hosts that stand where this one does.
 
         Raises
         ------
@@ -132,85 +176,98 @@ class Host:
             What is here is of an older epoch than the last.
         """
         with self._lock:
-            part = self._parts.get(shard)
-            if after and (part is None or part.epoch != epoch):
+            store, folder = self._stores.get(shard), self._folder(shard)
+            if store is None and (folder / "memory.db").exists():
+                store = self._open(shard)
+            taken = False
+            if after and (store is None or store.epoch <= since):
                 self.put_aside(shard)
-                part = self._taken_over(shard, after)
-            elif part is not None and part.epoch < epoch - 1:
+                taken, store = self._take_over(shard, after), None
+            elif store is not None and store.epoch < since:
                 raise ReplicaLostError(
-                    f"{self._name} has shard {shard} of epoch {part.epoch}, older than "
-                    f"{epoch - 1}: another host is to lead"
+                    f"{self._name} has shard {shard} of epoch {store.epoch}, older than {since}: "
+                    "another host is to lead"
                 )
-            if part is None:
-                folder = self._folder(shard)
-                there = new or (folder / "memory.db").exists()
-                if not there and (
-                    self._url is None or not bucket.restore(self._url, shard, folder)
-                ):
+            if store is None:
+                if not (new or taken or self._restored(shard)):
                     raise StoreNotFoundError(f"{folder} has nothing of shard {shard}")
-                part = self._parts[shard] = Part(shard, folder, self._settings, self._duty)
-            part.lead(epoch, gone)
-            self._archive(part)
+                try:
+                    store = self._open(shard)
+                except BaseException:
+                    if taken:
+                        folder.rename(self._folder_of(after, shard))
+                    raise
+            store.lead(epoch, gone, copies)
+            if self._url is not None:
+                archive = snapshots.Archive(self._url, shard, epoch, store.memory.record)
+                # What was written before it led may be in no object yet.
+                archive.snapshot(self._root)
+                store.archive = archive
 
-    def _archive(self, part: Part) -> None:
-        if self._url is not None:
-            archive = bucket.Archive(self._url, part.shard, part.memory.record)
-            # What was written before it led may be in no object yet.
-            archive.snapshot(self._root)
-            part.archive = self._archives[part.shard] = archive
+    def _open(self, shard: int) -> ShardStore:
+        def send(host: str, shipments: Sequence[Shipment]) -> str:
+            return self._send(store, host, shipments)
 
-    def duty(self, duty: Duty) -> None:
-        """Owe another number of copies."""
-        self._duty = duty
-        for part in self._parts.values():
-            part.duty = duty
+        store = self._stores[shard] = ShardStore(
+            shard, self._folder(shard), self._settings, self._duty, send, self._may_lead
+        )
+        return store
 
-    def drop(self, shard: int) -> None:
-        """Have a shard no more."""
-        with self._lock:
-            part = self._parts.pop(shard, None)
-            self._archives.pop(shard, None)
-        if part is not None:
-            part.close()
-        shutil.rmtree(self._folder(shard), ignore_errors=True)
-        shutil.rmtree(self._folder(shard).with_suffix(".aside"), ignore_errors=True)
+    def _restored(self, shard: int) -> bool:
+        return self._url is not None and snapshots.restore(self._url, shard, self._folder(shard))
 
-    def _taken_over(self, shard: int, host: str) -> Part | None:
-        """Open the folder that a dead host had of a shard, as one of this host."""
+    def _may_lead(self) -> bool:
+        # Without a bucket nobody takes over from a host that has a shard alone.
+        return self._url is None or time.monotonic() < self._heard + LEASE_S
+
+    def _take_over(self, shard: int, host: str) -> bool:
+        """Take the folder that a dead host had of a shard, where it is on this disk."""
         if not self.finds(shard, host):
-            return None
-        theirs, mine = self._folder_of(host, shard), self._folder(shard)
-        theirs.rename(mine)
-        try:
-            part = self._parts[shard] = Part(shard, mine, self._settings, self._duty)
-        except BaseException:
-            mine.rename(theirs)
-            raise
-        return part
+            return False
+        theirs = self._folder_of(host, shard)
+        with (theirs.parent / "LOCK").open("w") as held:
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise ReplicaLostError(
+                    f"{host}, which has shard {shard}, is cut off and not dead: end its process"
+                ) from error
+            theirs.rename(self._folder(shard))
+        return True
+
+    def finds(self, shard: int, host: str) -> bool:
+        """Return whether the folder that a host had of a shard is on the disk of this one."""
+        return (self._folder_of(host, shard) / "memory.db").exists()
 
     def put_aside(self, shard: int) -> None:
-        """Have a shard no more, which others have newer; its folder is kept under another name."""
+        """Have a shard no more, which others have newer; its folder stays until enough have it."""
         with self._lock:
-            part = self._parts.pop(shard, None)
-            self._archives.pop(shard, None)
-            if part is not None:
-                part.close()
+            store = self._stores.pop(shard, None)
+            if store is not None:
+                store.close()
             folder = self._folder(shard)
             if folder.exists():
                 aside = folder.with_suffix(".aside")
                 shutil.rmtree(aside, ignore_errors=True)
                 folder.rename(aside)
 
-    def finds(self, shard: int, host: str) -> bool:
-        """Return whether the folder that a host had of a shard is on the disk of this one."""
-        return (self._folder_of(host, shard) / "memory.db").exists()
+    def drop(self, shard: int) -> None:
+        """Have a shard no more, nor what was put aside of it."""
+        self.put_aside(shard)
+        self.clear(shard)
 
-    def drop_copy(self, shard: int, host: str, why: str) -> None:
+    def clear(self, shard: int) -> None:
+        """Remove what this host has of a shard in folders that are not open."""
+        with self._lock:
+            folder = self._folder(shard)
+            shutil.rmtree(folder.with_suffix(".aside"), ignore_errors=True)
+            if shard not in self._stores:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def drop_copy(self, shard: int, host: str) -> None:
         """Ship a shard to a host no more."""
-        part = self._parts.get(shard)
-        if part is not None and host in part.copies:
-            part.copies.remove(host)
-            part.lost[host] = why
+        if shard in self._stores:
+            self._stores[shard].drop_copy(host, "it does not answer")
 
     def join(self, shard: int, host: str) -> None:
         """Send a shard to a host, and count it among the copies from then on.
@@ -222,92 +279,95 @@ class Host:
         ReplicaLostError
             The host did not take it.
         """
-        self._send_copy(shard, host)
-        part = self._parts[shard]
+        store = self._stores[shard]
 
-        def confirm() -> bool:
-            told = self._peer("directory").joined.remote(shard, part.epoch, host)
-            return bool(ray.get(told, timeout=SYNC_S))
+        def finish() -> None:
+            told = self._peer("coordinator").joined.remote(shard, store.epoch, host)
+            if not ray.get(told, timeout=SYNC_S):
+                raise ReplicaLostError(f"another host leads shard {shard}: ask that one")
+            store.copies.append(host)
+            store.lost.pop(host, None)
 
-        part.end_joining(host, self._sender(part), confirm)
+        self._send_copy(store, host, shard, store.epoch, [host], None, finish)
 
-    def _send_copy(self, shard: int, host: str) -> None:
-        part = self._parts[shard]
-        number = part.begin_joining(host)
-        copy = self._root / f"{shard:05d}.copy"
+    def move_out(self, shard: int, namespace: str, new: int, hosts: Sequence[str]) -> None:
+        """Send a namespace to the hosts of its new shard, and take no more of it here.
+
+        They stand at the same change then, in epoch 0; the first of them is to lead.
+
+        Raises
+        ------
+        ReplicaLostError
+            One of the hosts did not take it.
+        """
+        store = self._stores[shard]
+        kept = NamespaceRows(lambda name, _: name == namespace)
+
+        def finish() -> None:
+            store.gone.add(namespace)
+
+        self._send_copy(store, f"move {namespace}", new, 0, hosts, kept, finish)
+
+    def _send_copy(
+        self,
+        store: ShardStore,
+        key: str,
+        shard: int,
+        epoch: int,
+        hosts: Sequence[str],
+        kept: NamespaceRows | None,
+        finish: Callable[[], None],
+    ) -> None:
+        """Send a store, or what is kept of it, and what is written meanwhile, to be a shard."""
+        number = store.begin_joining(key)
+        folder = self._root / f"copy-{shard:05d}"
+        folder.mkdir(exist_ok=True)
+        copy = folder / "memory.db"
+
+        def hand(shipments: list[Shipment]) -> None:
+            if kept is not None:
+                shipments = [(n, kept.of(change), answers) for n, change, answers in shipments]
+            for host in hosts:
+                taken = self._peer(host).take.remote(shard, epoch, shipments)
+                problem = str(ray.get(taken, timeout=_HAND_S))
+                if problem:
+                    raise ReplicaLostError(f"{host} cannot have shard {shard}: {problem}")
+
         try:
-            shipping.copy_to(part.memory.record, copy)
-            self._send_file(copy, shard, host, part.epoch, number)
-        except BaseException as error:
-            part.stop_joining(host)
-            raise ReplicaLostError(f"{host} cannot have shard {shard}: {error}") from error
+            if kept is None:
+                replication.copy_to(store.memory.record, copy)
+            else:
+                carve(store.memory.record, copy, kept)
+            for host in hosts:
+                self._send_file(copy, shard, host, epoch, number)
+            store.end_joining(key, hand, finish)
+        except ray.exceptions.RayError as error:
+            raise ReplicaLostError(
+                f"{', '.join(hosts)} cannot have shard {shard}: {packing.plain_error(error)}"
+            ) from error
         finally:
-            copy.unlink(missing_ok=True)
+            store.stop_joining(key)
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _send_file(self, copy: Path, shard: int, host: str, epoch: int, number: int) -> None:
         peer, first = self._peer(host), True
         with copy.open("rb") as file:
             while chunk := file.read(_CHUNK):
-                ray.get(peer.receive.remote(shard, chunk, first=first), timeout=60)
+                ray.get(peer.receive.remote(shard, chunk, first=first), timeout=_SEND_S)
                 first = False
-        ray.get(peer.adopt.remote(shard, epoch, number), timeout=600)
-
-    # A namespace gets a shard of its own.
-
-    def part_with(self, shard: int, namespace: str, new: int, hosts: Sequence[str]) -> int:
-        """Send a namespace to the hosts of its new shard, and take no more of it here.
-
-        Returns
-        -------
-        int
-            At which change the copies stand; the first of the hosts is to lead.
-        """
-        part, key = self._parts[shard], f"move {namespace}"
-        part.begin_joining(key)
-        copy = self._root / f"{new:05d}.copy"
-        try:
-            shipping.copy_to(part.memory.record, copy)
-            carve(copy, namespace)
-            for host in hosts:
-                self._send_file(copy, new, host, 0, 0)
-
-            def hand(host: str, shipments: Sequence[Shipment]) -> str:
-                taken = self._peer(host).take.remote(new, 0, shipments)
-                return str(ray.get(taken, timeout=_HAND_S))
-
-            return part.part_with(namespace, hosts, hand, self._sender(part))
-        finally:
-            part.stop_joining(key)
-            copy.unlink(missing_ok=True)
-
-    def lead_with(self, shard: int, copies: Sequence[str]) -> None:
-        """Take the writes of a shard that was carved out of another, with its copies."""
-        part = self._parts[shard]
-        part.lead_with(1, copies)
-        self._archive(part)
-
-    def follow(self, shard: int, epoch: int) -> None:
-        """Follow whoever leads in an epoch, from where this copy stands."""
-        part = self._parts[shard]
-        part.follow(epoch, part.number)
+        ray.get(peer.follow.remote(shard, epoch, number), timeout=_ADOPT_S)
 
     def take_back(self, shard: int, namespace: str) -> None:
         """Have a namespace again, whose move broke off."""
-        self._parts[shard].gone.discard(namespace)
-
-    def tidy(self, shard: int, namespace: str) -> int:
-        """Erase what is left of a namespace that has gone."""
-        part = self._parts[shard]
-        return part.tidy(namespace, self._sender(part))
+        self._stores[shard].gone.discard(namespace)
 
     def public_since(self, shard: int, seq: int) -> Public:
         """Return what others may see of a shard, and changed after a number of its journal."""
-        return self._parts[shard].public_since(seq)
+        return self._stores[shard].public_since(seq)
 
     def renew_public(self, shard: int, of: int, public: Public, moved: Mapping[str, int]) -> None:
         """Take over what others may see of another shard."""
-        part = self._parts[shard]
-        part.renew_public(of, public, moved, self._sender(part))
+        self._stores[shard].renew_public(of, public, moved)
 
     # What other hosts say.
 
@@ -320,41 +380,49 @@ class Host:
         with (folder / "memory.db").open("ab") as file:
             file.write(chunk)
 
-    def adopt(self, shard: int, epoch: int, number: int) -> None:
-        """Be a copy of the shard that was received, at a change of its primary."""
+    def follow(self, shard: int, epoch: int, number: int | None = None) -> None:
+        """Be a copy of a shard whose record is here, at a change of its primary."""
         with self._lock:
-            folder = self._folder(shard)
-            part = self._parts[shard] = Part(shard, folder, self._settings, self._duty)
-            part.follow(epoch, number)
+            store = self._stores.get(shard) or self._open(shard)
+            store.follow(epoch, store.number if number is None else number)
 
     def take(self, shard: int, epoch: int, shipments: Sequence[Shipment]) -> str:
         """Store what the primary of a shard ships; returns why not, "" where it is synced."""
-        part = self._parts.get(shard)
-        if part is None:
-            return f"there is no shard {shard} here"
-        return part.take(epoch, shipments)
+        store = self._stores.get(shard)
+        return store.take(epoch, shipments) if store else f"there is no shard {shard} here"
 
     def snapshot(self, shard: int) -> str | None:
         """Write a snapshot of a shard to the bucket; returns its name."""
-        archive = self._archives.get(shard)
+        archive = self._stores[shard].archive
         return None if archive is None else archive.snapshot(self._root)
 
-    def keep_up(self) -> None:
-        """Write the changes that wait to the bucket, and let copies be ready to be read."""
-        for archive in list(self._archives.values()):
-            archive.keep_up(self._root)
-        for part in list(self._parts.values()):
+    def keep_up(self, moved: Mapping[str, int]) -> list[tuple[int, str]]:
+        """Do what can wait a second: for the bucket, for copies, for namespaces that have gone.
+
+        ``moved`` says where these are; returns those that were erased, and from which shard.
+        """
+        erased = []
+        for shard, store in list(self._stores.items()):
             with suppress(CvxError):
-                part.warm()
+                erased += [(shard, name) for name in store.keep_up(moved)]
+            if store.archive is not None:
+                store.archive.keep_up(self._root)
+        return erased
 
     def close(self) -> None:
         """Close every store."""
         with self._lock:
-            for archive in self._archives.values():
-                archive.flush()
-            for part in self._parts.values():
-                part.close()
-            self._parts.clear()
+            for store in self._stores.values():
+                if store.archive is not None:
+                    store.archive.flush()
+                store.close()
+            self._stores.clear()
+            self._held.close()
+
+    def _unopened(self) -> set[int]:
+        """Return the shards of which there are folders that are not open."""
+        there = {one: int(one.stem.removeprefix("shard-")) for one in self._root.glob("shard-*")}
+        return {shard for one, shard in there.items() if one.suffix or shard not in self._stores}
 
     def _folder(self, shard: int) -> Path:
         return self._folder_of(self._name, shard)
@@ -362,28 +430,23 @@ class Host:
     def _folder_of(self, host: str, shard: int) -> Path:
         return self._root.parent / host / f"shard-{shard:05d}"
 
-    def _peer(self, host: str) -> Any:
-        return ray.get_actor(host, namespace=self._space)
+    def _peer(self, name: str) -> Any:
+        return ray.get_actor(name, namespace=self._space)
 
-    def _sender(self, part: Part) -> Send:
-        def send(host: str, shipments: Sequence[Shipment]) -> str:
-            try:
-                taken = self._peer(host).take.remote(part.shard, part.epoch, shipments)
-                problem = str(ray.get(taken, timeout=SYNC_S))
-            except Exception as error:  # of Ray: the node is gone, or does not answer
-                problem = f"{type(error).__name__}: {host} did not take a change"
-            if problem:
-                self._report(part, host, problem)
-            return problem
+    def _send(self, store: ShardStore, host: str, shipments: Sequence[Shipment]) -> str:
+        try:
+            taken = self._peer(host).take.remote(store.shard, store.epoch, shipments)
+            problem = str(ray.get(taken, timeout=SYNC_S))
+        except Exception as error:  # of Ray: the node is gone, or does not answer
+            problem = f"{type(error).__name__}: {host} did not take a change"
+        if problem and not self._may_go_on_without(store, host, problem):
+            # Another host leads by now, or nobody can say so: what is written is not acknowledged.
+            store.follow(store.epoch, -1)
+        return problem
 
-        return send
-
-    def _report(self, part: Part, host: str, why: str) -> None:
-        """Tell the directory that a host is no copy any more, before anything is acknowledged."""
+    def _may_go_on_without(self, store: ShardStore, host: str, why: str) -> bool:
+        """Tell the coordinator that a host is no copy any more, before anything is acknowledged."""
         with suppress(Exception):  # it looks for itself, too
-            known = self._peer("directory").lost.remote(part.shard, part.epoch, host, why)
-            if ray.get(known, timeout=SYNC_S):
-                return
-        # Another host leads by now, or nobody can say so: what was written is not acknowledged.
-        part.follow(part.epoch, -1)
-        part.duty = Duty(part.duty.wanted, degraded=False)
+            known = self._peer("coordinator").lost.remote(store.shard, store.epoch, host, why)
+            return bool(ray.get(known, timeout=SYNC_S))
+        return False

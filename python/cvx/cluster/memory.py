@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -14,9 +14,11 @@ import numpy as np
 import ray
 
 from cvx.arguments import a_text, an_event, checked, wrong
-from cvx.cluster.asking import Asker, ElsewhereError, Missing, Question, plain_error
+from cvx.cluster.client import ElsewhereError, Missing, Request, ShardClient
 from cvx.cluster.episode import ClusterEpisode
-from cvx.cluster.placement import FIRST_ID
+from cvx.cluster.layout import FIRST_ID
+from cvx.cluster.namespace_rows import by_shard
+from cvx.cluster.packing import plain_error
 from cvx.errors import (
     EmbedderError,
     MissingShardsError,
@@ -30,6 +32,7 @@ from cvx.recall.context import Context
 from cvx.recall.trace import Hits, Trace
 from cvx.store.erase import Erased
 from cvx.store.namespaces import check_also, check_namespace
+from cvx.store.transfer import Imported, format_of, reader_of
 from cvx.types import DEFAULT_NAMESPACE, AnEvent, Cue, Event, Hit, IntArray
 
 if TYPE_CHECKING:
@@ -62,7 +65,8 @@ class Everywhere:
     """What every shard has, by number: ``memory.admin.check()`` is a dict of lists.
 
     ``admin.export`` writes one file a shard, each on the disk of the host that leads it: its path
-    has ``{shard}`` in it. There is no ``admin.transaction``: one shard's cannot hold the others'.
+    has ``{shard}`` in it. ``admin.import_`` reads a file of who asks, and puts each namespace where
+    it belongs. There is no ``admin.transaction``: one shard's cannot hold the others'.
 
     Parameters
     ----------
@@ -86,12 +90,8 @@ class Everywhere:
                 "none"
             )
 
-        def done(*args: Any, **options: Any) -> dict[int, Any]:
-            if verb == "admin.export":
-                return self._memory._export(*args, **options)
-            return self._memory.everywhere(verb, *args, **options)
-
-        return done
+        own = {"admin.export": self._memory._export, "admin.import_": self._memory._import}
+        return own.get(verb) or partial(self._memory.everywhere, verb)
 
 
 class Noun:
@@ -128,30 +128,30 @@ class ClusterMemory:
 
     Parameters
     ----------
-    asker : Asker
+    client : ShardClient
         Asks the shards.
-    directory : actor
+    coordinator : actor
         Knows where they are.
     embedder : Embedder or None
         What makes vectors here where a shard cannot reach its own.
-    users : WeakSet of Asker, optional
+    users : WeakSet of ShardClient, optional
         Of every memory of the cluster in this process, where this process made it: closing the
         last of them closes the cluster.
     """
 
     def __init__(
         self,
-        asker: Asker,
-        directory: Any,
+        client: ShardClient,
+        coordinator: Any,
         embedder: Embedder | None = None,
         *,
-        users: WeakSet[Asker] | None = None,
+        users: WeakSet[ShardClient] | None = None,
         bound: tuple[str, tuple[str, ...]] | None = None,
     ) -> None:
-        self._asker, self._directory, self._embedder = asker, directory, embedder
+        self._client, self._coordinator, self._embedder = client, coordinator, embedder
         self._users, self._bound = users, bound
         if users is not None:
-            users.add(asker)
+            users.add(client)
         self.causes, self.learning = Noun(self, "causes"), Noun(self, "learning")
         self.aio = Aio(self, (*VERBS, "recall_many"))
 
@@ -168,34 +168,26 @@ class ClusterMemory:
             )
         return namespace
 
-    def _question(
-        self, shard: int, verb: str, args: Sequence[Any], options: Mapping[str, Any]
-    ) -> Question:
-        named = options.get("namespace")
-        whose = None if self._bound is None and named is None else self._whose(named)
-        return Question(shard, verb, self._bound, args, options, uuid.uuid4().hex, whose)
-
     def _ask(self, verb: str, args: Sequence[Any] = (), options: Mapping[str, Any] = {}) -> Any:
         """Ask the one shard that holds what is meant, or each that may."""
-        end = time.monotonic() + self._asker.patience_s
+        end = time.monotonic() + self._client.patience_s
         while True:
             unknown: dict[bool, UnknownError] = {}
-            for shard, whose in self._shards(verb, args, options):
-                question = self._question(shard, verb, args, options)
+            for request in self._requests(verb, args, options):
                 try:
-                    return self._given(self._asker.one(question._replace(namespace=whose)))
+                    return self._given(self._client.one(request))
                 except UnknownError as error:
                     unknown.setdefault(isinstance(error, ElsewhereError), error)
             if True not in unknown or time.monotonic() > end:
                 raise unknown.get(False) or unknown[True]
             # It moves at this moment.
-            self._asker.look_again(at_once=True)
+            self._client.look_again(at_once=True)
 
-    def _shards(
+    def _requests(
         self, verb: str, args: Sequence[Any], options: Mapping[str, Any]
-    ) -> list[tuple[int, str | None]]:
-        """Return the shards that may hold what is meant, the likeliest first."""
-        layout, named = self._asker.layout, options.get("namespace")
+    ) -> list[Request]:
+        """Return a request for each shard that may hold what is meant, the likeliest first."""
+        layout, named = self._client.layout, options.get("namespace")
         if self._bound is None and named is None and verb in _BY_EVENT and args:
             first = args[0]
             some = first if isinstance(first, list | tuple) else [first]
@@ -204,17 +196,21 @@ class ClusterMemory:
                 begun = min(numbers) >> FIRST_ID
                 others = sorted({*layout.moved.values()} - {begun})
                 known = [shard for shard in (begun, *others) if shard in layout.places]
-                return [(shard, None) for shard in known or sorted(layout.places)]
-        whose = self._whose(named)
-        entity = options.get("entity")
+                return self._everywhere(verb, args, options, known or sorted(layout.places))
+        whose, shards = self._whose(named), layout.shards_of(self._whose(named))
         if verb in ("add", "episode"):
-            return [(layout.shard_of(whose, entity), whose)]
-        return [(shard, whose) for shard in layout.shards_of(whose)]
+            shards = (layout.shard_of(whose, options.get("entity")),)
+        return [Request(shard, verb, self._bound, args, options, whose) for shard in shards]
+
+    def _everywhere(
+        self, verb: str, args: Sequence[Any], options: Mapping[str, Any], shards: Sequence[int]
+    ) -> list[Request]:
+        return [Request(shard, verb, self._bound, args, options) for shard in shards]
 
     def _given(self, answer: Any) -> Any:
         if isinstance(answer, Missing):
             raise MissingShardsError(
-                f"{answer} did not answer within {self._asker.deadline_s:g} s: ask again, or open "
+                f"{answer} did not answer within {self._client.deadline_s:g} s: ask again, or open "
                 "the cluster with a longer deadline_s; stats() says what is wrong"
             )
         return answer
@@ -223,11 +219,7 @@ class ClusterMemory:
         self, verb: str, args: Sequence[Any], options: Mapping[str, Any]
     ) -> tuple[list[Any], tuple[str, ...]]:
         """Return the answers of every shard of a namespace, and the names of those missing."""
-        asked = [
-            self._question(shard, verb, args, options)._replace(namespace=whose)
-            for shard, whose in self._shards(verb, args, options)
-        ]
-        answers = self._asker.all(asked)
+        answers = self._client.all(self._requests(verb, args, options))
         missing = tuple(str(one) for one in answers if isinstance(one, Missing))
         return [one for one in answers if not isinstance(one, Missing)], missing
 
@@ -273,21 +265,21 @@ class ClusterMemory:
             The ids, in order.
         """
         own = self._whose(namespace)
-        layout = self._asker.layout
+        layout = self._client.layout
         listed = list(rows_of(items))
         # By namespace too: each may move by itself.
-        parts: dict[tuple[int, str], list[int]] = {}
+        stores: dict[tuple[int, str], list[int]] = {}
         for place, item in enumerate(listed):
             named, entity = _names_of(item)
             whose = self._whose(named or own)
-            parts.setdefault((layout.shard_of(whose, entity), whose), []).append(place)
+            stores.setdefault((layout.shard_of(whose, entity), whose), []).append(place)
         ids: dict[int, list[int]] = {}
         asked = []
-        for (shard, whose), places in parts.items():
+        for (shard, whose), places in stores.items():
             options = {"namespace": whose, **({"again": True} if again else {})}
             some = [listed[place] for place in places]
-            asked.append(self._question(shard, "add_many", [some], options))
-        for places, found in zip(parts.values(), self._asker.all(asked), strict=True):
+            asked.append(Request(shard, "add_many", self._bound, [some], options, whose))
+        for places, found in zip(stores.values(), self._client.all(asked), strict=True):
             given = self._given(found).tolist()
             if len(given) == len(places):
                 ids.update((place, [one]) for place, one in zip(places, given, strict=True))
@@ -339,24 +331,24 @@ class ClusterMemory:
         self._direct("settle")
 
     def _direct(self, verb: str, *args: Any, seconds: float | None = None) -> Any:
-        """Ask the directory, also while Ray starts it anew on another node.
+        """Ask the coordinator, also while Ray starts it anew on another node.
 
         Raises
         ------
         StoreError
             It does not answer, or is gone.
         """
-        self._asker.check_open()
-        patience = self._asker.patience_s
+        self._client.check_open()
+        patience = self._client.patience_s
         end = time.monotonic() + patience
         while True:
             try:
-                asked = getattr(self._directory, verb).remote(*args)
+                asked = getattr(self._coordinator, verb).remote(*args)
                 return ray.get(asked, timeout=seconds or patience)
             except (ray.exceptions.ActorUnavailableError, ray.exceptions.GetTimeoutError) as error:
                 if time.monotonic() > end or isinstance(error, ray.exceptions.GetTimeoutError):
                     raise StoreError(
-                        f"the directory did not answer to {verb} ({type(error).__name__}): reads "
+                        f"the coordinator did not answer to {verb} ({type(error).__name__}): reads "
                         "and writes go on; ask again"
                     ) from error
                 time.sleep(0.1)
@@ -364,12 +356,17 @@ class ClusterMemory:
                 raise plain_error(error) from None
             except ray.exceptions.RayActorError as error:
                 raise StoreError(
-                    "the cluster was closed by who made it, or its directory died: open it again"
+                    "the cluster was closed by who made it, or its coordinator died: open it again"
                 ) from error
 
     def feedback(self, shown: Any, **options: Any) -> None:
         """Say what became of a context or a recall; as ``Memory.feedback``."""
         number = getattr(shown, "decision", shown)
+        if number is None:
+            raise UnknownError(
+                "what is shown has no decision: a copy of the shard answered in place of its "
+                "leader, and writes nothing down; recall again, and say it of that"
+            )
         self._ask("feedback", [number], options)
 
     # Reading.
@@ -424,13 +421,12 @@ class ClusterMemory:
         asked, owner = [], []
         for place, (cue, whose) in enumerate(zip(cues, listed, strict=True)):
             options = {} if whose is None else {"namespace": whose}
-            for shard, named in self._shards("recall", [cue], options):
-                question = self._question(shard, "recall", [cue, k], options)
-                asked.append(question._replace(namespace=named))
-                owner.append(place)
+            some = self._requests("recall", [cue, k], options)
+            asked += some
+            owner += [place] * len(some)
         answers: list[list[Any]] = [[] for _ in cues]
         missing: list[list[str]] = [[] for _ in cues]
-        for place, answer in zip(owner, self._asker.many(asked), strict=True):
+        for place, answer in zip(owner, self._client.many(asked), strict=True):
             if isinstance(answer, Exception):
                 raise answer
             if isinstance(answer, Missing):
@@ -451,7 +447,7 @@ class ClusterMemory:
         Of a namespace on several shards each fills its share of the budget. ``missing`` names the
         shards that did not answer.
         """
-        count = len(self._shards("context", [cue], options))
+        count = len(self._requests("context", [cue], options))
         budget = budget_tokens if budget_tokens is None or count == 1 else budget_tokens // count
         answers, missing = self._gather("context", [cue, budget], options)
         answers.sort(key=lambda one: -(one.hits[0].score if one.hits else -np.inf))
@@ -490,13 +486,10 @@ class ClusterMemory:
         """
         number = options.get("id")
         if number is None:
-            ((shard, whose),) = self._shards("episode", [], options)
-            options = {"goal": goal, **options}
+            (request,) = self._requests("episode", [], {"goal": goal, **options})
         else:
-            shard, whose = number >> FIRST_ID, None
-        question = self._question(shard, "episode", [], options)
-        told = self._asker.one(question._replace(namespace=whose))
-        return ClusterEpisode(self._asker, question._replace(namespace=whose), *told)
+            request = Request(number >> FIRST_ID, "episode", self._bound, [], options)
+        return ClusterEpisode(self._client, request, *self._client.one(request))
 
     def as_of(self, known_at: Any) -> NoReturn:
         """Refuse: a cluster has no views of the past; a ``Memory`` of one machine has.
@@ -519,7 +512,7 @@ class ClusterMemory:
         if self._bound is not None and self._bound[0] != namespace:
             self._whose(namespace)
         bound = check_namespace(namespace), check_also(also)
-        return type(self)(self._asker, self._directory, self._embedder, bound=bound)
+        return type(self)(self._client, self._coordinator, self._embedder, bound=bound)
 
     @property
     def admin(self) -> Everywhere:
@@ -548,14 +541,13 @@ class ClusterMemory:
         MissingShardsError
             One of them did not answer.
         """
-        shards = sorted(self._asker.layout.places)
-        asked = [self._question(shard, verb, args, options) for shard in shards]
-        told = self._asker.all([one._replace(namespace=None) for one in asked])
+        shards = sorted(self._client.layout.places)
+        told = self._client.all(self._everywhere(verb, args, options, shards))
         return dict(zip(shards, map(self._given, told), strict=True))
 
     def _export(self, path: str | os.PathLike[str], **options: Any) -> dict[int, Any]:
         """Write what each shard knows to a file of its own, on the disk of its host."""
-        whole, shards = str(Path(path).absolute()), sorted(self._asker.layout.places)
+        whole, shards = str(Path(path).absolute()), sorted(self._client.layout.places)
         if "{shard}" not in whole and len(shards) > 1:
             raise wrong(
                 "path",
@@ -564,11 +556,33 @@ class ClusterMemory:
                 "shards is written to a file of its own, on the disk of its host",
             )
         asked = [
-            self._question(shard, "admin.export", [whole.replace("{shard}", str(shard))], options)
+            Request(shard, "admin.export", None, [whole.replace("{shard}", str(shard))], options)
             for shard in shards
         ]
-        told = self._asker.all([one._replace(namespace=None) for one in asked])
+        told = map(self._given, self._client.all(asked))
         return dict(zip(shards, told, strict=True))
+
+    def _import(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002
+        again: bool = False,
+    ) -> dict[int, Imported]:
+        """Take an export in, each namespace only where it belongs, under new ids.
+
+        The file is on the disk of who asks; it is read whole. Each shard takes in all that is its
+        own, or nothing of it.
+        """
+        incoming = reader_of(Path(path), format_of(Path(path), format))
+        layout = self._client.layout
+        found = by_shard(incoming, layout.places, layout.shard_of)
+        asked = [
+            Request(shard, "take_in", None, [rows], {"again": again})
+            for shard, rows in found.items()
+        ]
+        told = map(self._given, self._client.all(asked))
+        return dict(zip(found, told, strict=True))
 
     def stats(self) -> dict[str, Any]:
         """Return health, sizes and places: what lives where, and what does not answer.
@@ -584,19 +598,16 @@ class ClusterMemory:
         """
         self._need_root("stats")
         told: dict[str, Any] = self._direct("health")
-        self._asker.look_again(at_once=True)
-        shards = sorted(self._asker.layout.places)
-        asked = [
-            self._question(shard, "admin.stats", (), {})._replace(namespace=None)
-            for shard in shards
-        ]
-        for shard, answer in zip(shards, self._asker.all(asked), strict=True):
+        self._client.look_again(at_once=True)
+        shards = sorted(self._client.layout.places)
+        answers = self._client.all(self._everywhere("admin.stats", (), {}, shards))
+        for shard, answer in zip(shards, answers, strict=True):
             if not isinstance(answer, Missing):
                 told["shards"][shard] |= answer
         told["missing"] = [
             f"shard {shard}" for shard in shards if "events" not in told["shards"][shard]
         ]
-        return told | {"broken": self._asker.broken, "misses": self._asker.misses}
+        return told | {"broken": self._client.broken, "misses": self._client.misses}
 
     def move(self, namespace: str, host: str, *, patience_s: float = 600.0) -> int:
         """Give a namespace a shard of its own, on a host, while it is in use.
@@ -619,20 +630,20 @@ class ClusterMemory:
             The number of its shard.
         """
         self._need_root("move")
-        self._asker.check_open()
-        before = self._asker.layout.moved.get(check_namespace(namespace))
+        self._client.check_open()
+        before = self._client.layout.moved.get(check_namespace(namespace))
         try:
-            shard = int(ray.get(self._directory.move.remote(namespace, host), timeout=patience_s))
+            shard = int(ray.get(self._coordinator.move.remote(namespace, host), timeout=patience_s))
         except ray.exceptions.RayTaskError as error:
             raise plain_error(error) from None
         except ray.exceptions.ActorUnavailableError as error:
-            # The directory died at it; what it had kept by then is so.
-            self._asker.look_again(self._asker.patience_s, at_once=True)
-            after = self._asker.layout.moved.get(namespace)
+            # The coordinator died at it; what it had kept by then is so.
+            self._client.look_again(self._client.patience_s, at_once=True)
+            after = self._client.layout.moved.get(namespace)
             if after is None or after == before:
                 raise StoreError(f"the move of {namespace!r} broke off: ask again") from error
             shard = after
-        self._asker.look_again(at_once=True)
+        self._client.look_again(at_once=True)
         return shard
 
     def spread(self, namespace: str, shards: Sequence[int]) -> None:
@@ -651,20 +662,21 @@ class ClusterMemory:
         """
         self._need_root("spread")
         options = {"namespace": namespace}
-        for shard, _ in self._shards("holds", [], options):
+        for request in self._requests("holds", [], options):
             try:
-                held = self._asker.one(self._question(shard, "holds", [], options))
+                held = self._client.one(request)
             except MissingShardsError as error:
                 raise MissingShardsError(
-                    f"shard {shard} did not say within {self._asker.patience_s:g} s whether "
-                    f"{namespace!r} holds something: it is not spread; see stats(), and ask again"
+                    f"shard {request.shard} did not say within {self._client.patience_s:g} s "
+                    f"whether {namespace!r} holds something: it is not spread; see stats(), and "
+                    "ask again"
                 ) from error
             if held:
                 raise wrong(
                     "namespace", namespace, "one that holds nothing yet: what is there stays"
                 )
         self._direct("spread", namespace, list(shards))
-        self._asker.look_again(at_once=True)
+        self._client.look_again(at_once=True)
 
     def merge(self) -> None:
         """Let every shard know now what others may see; by itself it does so every second."""
@@ -676,23 +688,24 @@ class ClusterMemory:
         named: dict[int, str] = self._direct("snapshot", seconds=600.0)
         return named
 
-    def close(self) -> None:
+    def close(self, *, stop: bool = False) -> None:
         """Leave the cluster: what is asked of it from now on raises ``StoreError``.
 
         In the process that made the cluster, the last memory of it to be closed closes every store
-        of it, too. What ``within`` returned leaves nothing by itself.
+        of it, too; with ``stop`` this one does, whoever made it and has it open: so a cluster ends
+        whose maker died. What ``within`` returned leaves nothing by itself.
         """
-        if self._bound is not None or self._asker.closed:
+        if self._bound is not None or self._client.closed:
             return
-        self._asker.close()
-        if self._users is None:
-            return
-        self._users.discard(self._asker)
-        if not self._users and ray.is_initialized():
+        self._client.close()
+        if self._users is not None:
+            self._users.discard(self._client)
+            stop = stop or not self._users
+        if stop and ray.is_initialized():
             # Somebody else may have killed it.
             with suppress(ray.exceptions.RayActorError):
-                ray.get(self._directory.close.remote(), timeout=60)
-                ray.kill(self._directory)
+                ray.get(self._coordinator.close.remote(), timeout=60)
+                ray.kill(self._coordinator)
 
     def __enter__(self) -> Self:
         return self
@@ -704,7 +717,7 @@ class ClusterMemory:
         raise TypeError("a cluster memory cannot be pickled: open the cluster in the other process")
 
     def __repr__(self) -> str:
-        layout = self._asker.layout
+        layout = self._client.layout
         whose = "" if self._bound is None else f", within {self._bound[0]!r}"
         hosts = {host for place in layout.places.values() for host in place.hosts()}
         return f"<ClusterMemory of {len(layout.places)} shards on {len(hosts)} hosts{whose}>"

@@ -1,4 +1,4 @@
-"""Opening a cluster: its directory is found or started, and waited for."""
+"""Opening a cluster: its coordinator is found or started, and waited for."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import hashlib
 import logging
 import os
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -14,10 +16,10 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cvx.arguments import a_flag, checked, number, optional, whole, wrong
-from cvx.cluster.asking import Asker
-from cvx.cluster.directory import Directory, Plan, read_layout, wait_until_led
+from cvx.cluster.client import ShardClient
+from cvx.cluster.coordinator import Coordinator, Plan, read_layout
+from cvx.cluster.layout import MOST_SHARDS
 from cvx.cluster.memory import ClusterMemory
-from cvx.cluster.placement import MOST_SHARDS
 from cvx.embed.registry import embedder_from, embedder_of
 from cvx.errors import RecordIOError, SettingsMismatchError, StoreError
 
@@ -25,31 +27,31 @@ if TYPE_CHECKING:
     from cvx.embed import Embedder
 
 _START_S = 120.0
-_USERS: dict[str, WeakSet[Asker]] = {}
-"""Who asks, of each cluster that this process made, by the id of its directory."""
+_USERS: dict[str, WeakSet[ShardClient]] = {}
+"""The clients of each cluster that this process made, by the id of its coordinator."""
 
 
 @checked(
-    shards=whole(1),
+    shards=optional(whole(1, MOST_SHARDS)),
     replicas=optional(whole(1)),
     hosts=optional(whole(1)),
-    degraded_writes=a_flag,
+    degraded_writes=optional(a_flag),
     deadline_s=number(0.001),
     patience_s=number(0.001),
-    cpus=number(0.0),
+    cpus=optional(number(0.0)),
     start_s=number(0.0),
 )
 def open(  # noqa: A001
     path: str | os.PathLike[str],
     *,
-    shards: int = 4,
+    shards: int | None = None,
     replicas: int | None = None,
     hosts: int | None = None,
-    degraded_writes: bool = False,
+    degraded_writes: bool | None = None,
     snapshots: str | None = None,
     deadline_s: float = 1.0,
     patience_s: float = 20.0,
-    cpus: float = 1.0,
+    cpus: float | None = None,
     start_s: float = 120.0,
     embedder: Embedder | str | None = None,
     dim: int | None = None,
@@ -57,35 +59,37 @@ def open(  # noqa: A001
     clock: str | None = None,
     preset: str | None = None,
     tokenizer: str | None = None,
-    seed: int = 0,
+    seed: int | None = None,
 ) -> ClusterMemory:
     """Open a memory on the Ray cluster that this process is connected to, or on this machine.
 
-    Who opens the same path again, in this process or another, gets the same memory. It is closed
-    by the process that made it, with the last of the memories that were opened there.
+    Who opens the same path again, in this process or another, gets the same memory: what is given
+    then must be what it runs with. It is closed by the process that made it, with the last of the
+    memories that were opened there. Where this process is connected to none, it joins the Ray
+    cluster that runs on this machine, if any (``ray.init``): connect to another one before.
 
     Parameters
     ----------
     path : str or path
         The folder on every node, on its own disk, in which the stores are; or a bucket, such as
         "s3://name/memory", for snapshots: the stores are then in a temporary folder of each node.
-    shards : int, default 4
-        How many, for good.
+    shards : int, optional
+        How many, for good; default 4.
     replicas : int, optional
         On how many nodes each shard is: a write returns when as many have synced it. Default 2, or
         1 where the cluster has one node.
     hosts : int, optional
         How many actors have shards; default one a shard.
-    degraded_writes : bool, default False
-        Whether writes go on where fewer nodes than that are left, instead of raising.
+    degraded_writes : bool, optional
+        Whether writes go on where fewer nodes than that are left, instead of raising; default not.
     snapshots : str, optional
         A bucket or folder, as fsspec knows it, for snapshots and the changes since.
     deadline_s : float, default 1.0
         So long a read waits at most; what comes back names the shards that are ``missing``.
     patience_s : float, default 20.0
         So long a write waits until somebody leads its shard.
-    cpus : float, default 1.0
-        Of a node, that Ray sets aside for each host.
+    cpus : float, optional
+        Of a node, that Ray sets aside for each host; default 1.
     start_s : float, default 120.0
         So long it waits until every shard is on as many nodes as wanted.
     embedder, dim, metric, clock, preset, tokenizer, seed
@@ -96,23 +100,26 @@ def open(  # noqa: A001
     MissingExtraError
         Ray is not installed.
     SettingsMismatchError
-        The cluster was made with another number of shards, or another embedder.
+        The cluster runs, or was made, with something else than what is given.
     StoreError
         The shards could not be opened, or the folder is the store of one machine.
     RecordIOError
         There can be no such folder.
     """
-    if shards > MOST_SHARDS:
-        raise wrong("shards", shards, f"at most {MOST_SHARDS}")
     folder, url = _folder_of(path)
     url = snapshots or url
     if not ray.is_initialized():
         ray.init(log_to_driver=False, include_dashboard=False, logging_level=logging.WARNING)
-    nodes = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
     here = embedder_from(embedder) if isinstance(embedder, str) else embedder
     # Without what it has kept in RAM since it was made, where it can be made of its name.
     plain = None if here is None else embedder_of(str(here.info()["id"]))
-    settings = {
+    given = {
+        "shards": shards,
+        "hosts": hosts,
+        "replicas": replicas,
+        "degraded_writes": degraded_writes,
+        "snapshots": url,
+        "cpus": cpus,
         "embedder": plain if type(plain) is type(embedder) else embedder,
         "dim": dim,
         "metric": metric,
@@ -121,23 +128,58 @@ def open(  # noqa: A001
         "tokenizer": tokenizer,
         "seed": seed,
     }
-    plan = Plan(
+    space = f"cvx-{hashlib.blake2b(str(folder).encode(), digest_size=6).hexdigest()}"
+    try:
+        coordinator = ray.get_actor("coordinator", namespace=space)
+    except ValueError:
+        plan = _plan(folder, given, space)
+        coordinator = _started(plan, start_s)
+        _USERS[coordinator._actor_id.hex()] = WeakSet()
+    else:
+        running: Any = ray.get(coordinator.plan.remote())
+        _check_same(given, running)
+    client = ShardClient(coordinator, space, deadline_s, patience_s)
+    return ClusterMemory(client, coordinator, here, users=_USERS.get(coordinator._actor_id.hex()))
+
+
+_OF_THE_PLAN = ("shards", "hosts", "replicas", "degraded_writes", "snapshots", "cpus")
+
+
+def _plan(folder: Path, given: dict[str, Any], space: str) -> Plan:
+    """Return what a cluster is to be started with: what is given, and defaults for the rest."""
+    nodes = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
+    replicas = given["replicas"] or min(2, nodes)
+    shards = given["shards"] or 4
+    settings = {name: one for name, one in given.items() if name not in _OF_THE_PLAN}
+    return Plan(
         str(folder),
-        url,
         shards,
-        hosts or max(shards, replicas or min(2, nodes)),
-        replicas or min(2, nodes),
-        degraded_writes,
-        settings,
-        f"cvx-{hashlib.blake2b(str(folder).encode(), digest_size=6).hexdigest()}",
-        cpus,
+        given["hosts"] or max(shards, replicas),
+        replicas,
+        bool(given["degraded_writes"]),
+        given["snapshots"],
+        1.0 if given["cpus"] is None else given["cpus"],
+        settings | {"seed": settings["seed"] or 0},
+        space,
     )
-    directory, own = _directory(plan, start_s)
-    asker = Asker(directory, plan.space, deadline_s, patience_s)
-    number = directory._actor_id.hex()
-    if own:
-        _USERS[number] = WeakSet()
-    return ClusterMemory(asker, directory, here, users=_USERS.get(number))
+
+
+def _check_same(given: dict[str, Any], plan: Plan) -> None:
+    """Refuse to open a cluster that runs with something else than what is given."""
+    for name, one in given.items():
+        known = getattr(plan, name) if name in _OF_THE_PLAN else plan.settings[name]
+        same = one == known
+        if name == "embedder" and None not in (one, known):
+            same = _name_of(one) == _name_of(known)
+        if one is not None and not same:
+            raise SettingsMismatchError(
+                f"{name} is {one!r}, but this cluster runs with {known!r}: give that, or nothing, "
+                "or close it first"
+            )
+
+
+def _name_of(embedder: Any) -> Any:
+    return embedder if isinstance(embedder, str) else embedder.info()["id"]
 
 
 def _folder_of(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
@@ -166,49 +208,39 @@ def _check_folder(folder: Path) -> None:
         )
 
 
-def _directory(plan: Plan, start_s: float) -> tuple[Any, bool]:
-    """Return the directory of a cluster, and whether it was started here."""
-    try:
-        known = ray.get_actor("directory", namespace=plan.space)
-    except ValueError:
-        pass
-    else:
-        theirs: Any = ray.get(known.plan.remote())
-        if theirs.shards != plan.shards:
-            raise SettingsMismatchError(
-                f"shards is {plan.shards}, but this cluster runs with {theirs.shards}: give that"
-            )
-        return known, False
+def _started(plan: Plan, start_s: float) -> Any:
+    """Start the coordinator of a cluster, and wait until every shard is on enough nodes."""
     _check_folder(Path(plan.path))
-    layout = read_layout(Path(plan.path) / "cluster.json")
+    layout = read_layout(plan)
     if layout is not None and layout.shards != plan.shards:
         raise SettingsMismatchError(
             f"shards is {plan.shards}, but this cluster was made with {layout.shards}: give that, "
             "or make another one"
         )
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
-    started: Any = (
-        ray.remote(Directory)
-        .options(
-            name="directory",
-            lifetime="detached",
-            namespace=plan.space,
-            num_cpus=0,
-            max_restarts=-1,
-            max_concurrency=64,
-            scheduling_strategy=here,
-        )
-        .remote(plan)
-    )
+    options = {
+        "name": "coordinator",
+        "namespace": plan.space,
+        "lifetime": "detached",
+        "num_cpus": 0,
+        "max_restarts": -1,
+        "max_concurrency": 64,
+        "scheduling_strategy": here,
+    }
+    started: Any = ray.remote(Coordinator).options(**options).remote(plan)
     ray.get(started.plan.remote(), timeout=_START_S)
-    if not wait_until_led(started, plan.shards, start_s):
-        told = ray.get(started.health.remote())
-        ray.get(started.close.remote(), timeout=60)
-        ray.kill(started)
-        problems = {shard: one["problem"] for shard, one in told["shards"].items()}
-        raise StoreError(
-            f"the shards of {plan.path} are not on {plan.copies} nodes after {start_s:g} s "
-            f"({len(told['shards'])} of {plan.shards} led, problems {problems}, hosts "
-            f"{told['hosts']}): give Ray more nodes or cpus, or fewer replicas and hosts"
-        )
-    return started, True
+    end, told = time.monotonic() + start_s, dict[str, Any]()
+    while time.monotonic() < end:
+        with suppress(ray.exceptions.GetTimeoutError):
+            told = ray.get(started.health.remote(), timeout=5)
+            shards = told["shards"].values()
+            if len(shards) >= plan.shards and all(one["whole"] for one in shards):
+                return started
+        time.sleep(0.05)
+    ray.get(started.close.remote(), timeout=60)
+    ray.kill(started)
+    raise StoreError(
+        f"the shards of {plan.path} are not on {plan.replicas} nodes after {start_s:g} s "
+        f"({told}): give Ray more nodes or cpus, or fewer replicas and hosts; hosts that never "
+        "live may be kept waiting by another process that has their folders"
+    )

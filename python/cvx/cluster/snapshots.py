@@ -6,8 +6,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from cvx.cluster import shipping
-from cvx.cluster.shipping import Change
+from cvx.cluster import replication
+from cvx.cluster.replication import Change
 from cvx.extras import needs
 from cvx.store import Record
 
@@ -25,45 +25,43 @@ def _files(url: str) -> tuple[Any, str]:
 
 
 class Archive:
-    """Writes a shard's snapshots and changes to a bucket.
+    """Writes a shard's snapshots and changes to a bucket, in the name of one epoch.
 
-    An object is written whole under its final name; a restart takes the newest snapshot and every
-    change after it.
+    An object is written whole under its final name, which begins with the epoch of who leads: a
+    restart takes the newest snapshot of the newest epoch and the changes after it, so that what an
+    older leader still writes is passed over.
 
     Parameters
     ----------
     url : str
         Of the bucket, as fsspec knows it.
-    shard : int
-        Whose.
+    shard, epoch : int
+        Whose, and by which leader.
     record : Record
         Its record.
     """
 
-    def __init__(self, url: str, shard: int, record: Record) -> None:
+    def __init__(self, url: str, shard: int, epoch: int, record: Record) -> None:
         self._files, root = _files(url)
-        self._root, self._record = f"{root}/shard-{shard:05d}", record
+        self._root, self._epoch, self._record = f"{root}/shard-{shard:05d}", epoch, record
         self._files.makedirs(self._root, exist_ok=True)
         self._waiting: list[str] = []
         self._lock = threading.RLock()
-        names = [int(Path(one).name.split(".")[0]) for one in self._listed()]
-        self._number, self._since = max(names, default=0), 0
+        self._number = self._since = 0
 
-    def _listed(self) -> list[str]:
-        return sorted(str(one) for one in self._files.ls(self._root, detail=False))
+    def _next(self, ending: str) -> str:
+        self._number += 1
+        return f"{self._root}/{self._epoch:08d}-{self._number:012d}.{ending}"
 
     def note(self, change: Change) -> None:
         """Keep a change to be written."""
         with self._lock:
             self._waiting.append(change.to_json())
 
-    @property
-    def is_due(self) -> bool:
-        """Whether so many changes wait that they should be written."""
-        return len(self._waiting) >= _MUCH
-
-    def keep_up(self, folder: Path) -> None:
+    def keep_up(self, folder: Path, *, only_if_many: bool = False) -> None:
         """Write what waits, or a new snapshot where there are many changes since the last."""
+        if only_if_many and len(self._waiting) < _MUCH:
+            return
         if self._since + len(self._waiting) >= _MOST:
             self.snapshot(folder)
         else:
@@ -73,9 +71,7 @@ class Archive:
         """Write the changes that wait."""
         with self._lock:
             if self._waiting:
-                self._number += 1
-                name = f"{self._root}/{self._number:012d}.changes"
-                self._files.pipe_file(name, "\n".join(self._waiting).encode())
+                self._files.pipe_file(self._next("changes"), "\n".join(self._waiting).encode())
                 self._since += len(self._waiting)
                 self._waiting.clear()
 
@@ -83,17 +79,17 @@ class Archive:
         """Write a snapshot, and remove what it makes needless; returns its name."""
         with self._lock:
             self.flush()
-            before = self._listed()
             copy = folder / f"{Path(self._root).name}.snapshot"
             try:
-                shipping.copy_to(self._record, copy)
-                self._number += 1
-                name = f"{self._root}/{self._number:012d}.db"
+                replication.copy_to(self._record, copy)
+                name = self._next("db")
                 self._files.put_file(str(copy), name)
             finally:
                 copy.unlink(missing_ok=True)
-            for old in before:
-                self._files.rm_file(old)
+            for old in self._files.ls(self._root, detail=False):
+                # Not those of a later leader, if this one does not know yet that there is one.
+                if Path(old).name < Path(name).name:
+                    self._files.rm_file(old)
             self._since = 0
             return name
 
@@ -103,16 +99,13 @@ def restore(url: str, shard: int, folder: Path) -> bool:
     files, root = _files(url)
     root = f"{root}/shard-{shard:05d}"
     listed = sorted(str(one) for one in files.ls(root, detail=False)) if files.exists(root) else []
-    snapshots = [one for one in listed if one.endswith(".db")]
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / "memory.db"
-    if snapshots:
-        files.get_file(snapshots[-1], str(target))
-        listed = listed[listed.index(snapshots[-1]) + 1 :]
-    if not listed and not snapshots:
+    made = [place for place, one in enumerate(listed) if one.endswith(".db")]
+    if not made:
         return False
-    with Record(target) as record:
-        for name in listed:
+    folder.mkdir(parents=True, exist_ok=True)
+    files.get_file(listed[made[-1]], str(folder / "memory.db"))
+    with Record(folder / "memory.db") as record:
+        for name in listed[made[-1] + 1 :]:
             for line in files.cat_file(name).decode().splitlines():
-                shipping.apply(record, Change.from_json(line))
+                replication.apply(record, Change.from_json(line))
     return True

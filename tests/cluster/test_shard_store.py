@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvx.cluster.bucket import Archive, restore
-from cvx.cluster.host import Host
-from cvx.cluster.moving import carve
-from cvx.cluster.part import Duty, MovedAwayError, Part, Shipment
-from cvx.cluster.placement import Layout, Place
-from cvx.cluster.shipping import Change, apply, copy_to, tables_of
+from cvx.cluster.host import Asked, Host
+from cvx.cluster.namespace_rows import NamespaceRows, carve
+from cvx.cluster.packing import pack, unpack
+from cvx.cluster.public_events import take_public
+from cvx.cluster.replication import Change, apply, copy_to, tables_of
+from cvx.cluster.shard_store import Duty, MovedAwayError, ShardStore, Shipment
+from cvx.cluster.snapshots import Archive, restore
 from cvx.embed import LexicalEmbedder
 from cvx.errors import (
     DuplicateKeyError,
@@ -37,20 +38,27 @@ class Pair:
     """A shard and one copy of it, which are joined as a host joins them."""
 
     def __init__(self, folder: Path, duty: Duty) -> None:
-        self.primary = Part(3, folder / "primary", SETTINGS, duty)
+        self.primary = ShardStore(3, folder / "primary", SETTINGS, duty, self._ship)
         self.primary.lead(1)
         self.number = 0
         self.copy = self._joined(folder / "copy")
 
-    def _joined(self, folder: Path) -> Part:
+    def _joined(self, folder: Path) -> ShardStore:
         number = self.primary.begin_joining("copy")
         folder.mkdir()
         copy_to(self.primary.memory.record, folder / "memory.db")
-        copy = Part(3, folder, SETTINGS, Duty())
+        copy = ShardStore(3, folder, SETTINGS, Duty(), self._ship)
         copy.follow(self.primary.epoch, number)
-        self.copy = copy
-        self.primary.end_joining("copy", self.send, lambda: True)
+        self.primary.end_joining(
+            "copy",
+            lambda shipments: check(copy.take(1, shipments)),
+            lambda: self.primary.copies.append("copy"),
+        )
+        self.primary.stop_joining("copy")
         return copy
+
+    def _ship(self, host: str, shipments: Sequence[Shipment]) -> str:
+        return self.send(host, shipments)
 
     def send(self, _host: str, shipments: Sequence[Shipment]) -> str:
         return self.copy.take(self.primary.epoch, shipments)
@@ -60,11 +68,15 @@ class Pair:
         return self.ask(str(self.number), verb, *args, **options)
 
     def ask(self, request: str, verb: str, *args: Any, **options: Any) -> Any:
-        return self.primary.call(request, verb, None, args, options, self.send)
+        return self.primary.call(request, verb, None, args, options)
 
     def close(self) -> None:
         self.primary.close()
         self.copy.close()
+
+
+def check(problem: str) -> None:
+    assert problem == ""
 
 
 @contextmanager
@@ -77,6 +89,8 @@ def pair(folder: Path, duty: Duty | None = None) -> Iterator[Pair]:
 
 
 def assert_same_rows(pair: Pair) -> None:
+    # What reading noted is sent now and then.
+    pair.primary.keep_up({})
     mine, theirs = tables_of(pair.primary.memory.record), tables_of(pair.copy.memory.record)
     for table, rows in mine.items():
         assert theirs[table] == rows, table
@@ -150,14 +164,14 @@ def test_a_copy_that_leads_goes_on_where_its_shard_stopped(tmp_path: Path) -> No
         last = both.call("add", "the last word")
         both.copy.lead(2)
         both.copy.duty = Duty(1)
-        told = both.copy.call("new", "add", None, ["after it"], {}, both.send)
+        told = both.copy.call("new", "add", None, ["after it"], {})
         assert told.id > last.id
         assert told.recorded > last.recorded
         seen = {"seen": "a gorge"}
-        both.copy.call("act", "episode.act", None, [number, "climb"], seen, both.send)
-        both.copy.call("end", "episode.end", None, [number, 1.0], {}, both.send)
+        both.copy.call("act", "episode.act", None, [number, "climb"], seen)
+        both.copy.call("end", "episode.end", None, [number, 1.0], {})
         with pytest.raises(EpisodeEndedError):
-            both.copy.call("more", "episode.act", None, [number, "climb"], {}, both.send)
+            both.copy.call("more", "episode.act", None, [number, "climb"], {})
 
 
 @pytest.mark.requirement("B22")
@@ -169,9 +183,10 @@ def test_a_request_that_comes_twice_is_done_once(tmp_path: Path) -> None:
         # Who leads now knows what was answered, and to what; by itself it is one host of two.
         both.copy.duty = Duty(2)
         with pytest.raises(ReplicaLostError, match="on 1 of 2 hosts"):
-            both.copy.call("r", "add", None, ["once"], {}, both.send)
+            both.copy.call("r", "add", None, ["once"], {})
         both.copy.copies = ["another"]
-        assert both.copy.call("r", "add", None, ["once"], {}, lambda *_: "") == first
+        both.send = lambda *_: ""  # type: ignore[method-assign]
+        assert both.copy.call("r", "add", None, ["once"], {}) == first
         assert len(both.copy.memory) == 1
 
 
@@ -241,7 +256,7 @@ def test_changes_that_come_together_leave_what_they_leave_one_by_one(tmp_path: P
 
         take, both.send = both.send, hold  # type: ignore[method-assign]
         write_at_random(both, 60, seed=5)
-        both.copy = Part(3, both.copy.folder, SETTINGS, Duty())
+        both.copy = ShardStore(3, both.copy.folder, SETTINGS, Duty(), hold)
         both.copy.follow(1, held[0][0] - 1)
         assert take("copy", held) == ""
         assert_same_rows(both)
@@ -299,7 +314,7 @@ def test_a_clock_that_went_backwards_orders_nothing_anew(tmp_path: Path) -> None
         assert ahead < told[0] < told[1] < told[2]
         both.copy.lead(2)
         both.copy.duty = Duty(1)
-        after = both.copy.call("r", "add", None, ["on another node"], {}, both.send)
+        after = both.copy.call("r", "add", None, ["on another node"], {})
         assert after.recorded > told[2]
 
 
@@ -311,8 +326,7 @@ def test_a_namespace_that_is_carved_out_is_alone_and_whole(tmp_path: Path) -> No
         both.call("add", "unheard-of", namespace="ns2")
         alone = tmp_path / "alone"
         alone.mkdir()
-        copy_to(memory.record, alone / "memory.db")
-        carve(alone / "memory.db", "ns1")
+        carve(memory.record, alone / "memory.db", NamespaceRows(lambda name, _: name == "ns1"))
         with Memory.open(alone, **SETTINGS) as carved:
             assert {event.namespace for event in carved.record.events()} == {"ns1"}
             mine = [e for e in memory.record.events() if e.namespace == "ns1"]
@@ -345,29 +359,76 @@ def test_a_namespace_that_is_carved_out_is_alone_and_whole(tmp_path: Path) -> No
 def test_a_copy_that_was_pruned_answers_and_leads_no_more(tmp_path: Path) -> None:
     old, new = (Host(name, str(tmp_path), SETTINGS, Duty(1), None, "space") for name in "ab")
     for host in (old, new):
-        host.lead(0, 1, frozenset(), new=True)
-        host.call(0, "r", "add", None, ["an old row"], {})
+        host.lead(0, 1, new=True)
+        host.answer((0, "r", "add", None, ["an old row"], {}))
     with pytest.raises(ReplicaLostError, match="epoch 1, older than 4"):
-        old.lead(0, 5, frozenset(), new=False)
+        old.lead(0, 5, since=4)
+    # Nor after it was started anew: the epoch is in its folder.
+    old.close()
+    with pytest.raises(ReplicaLostError, match="epoch 1, older than 4"):
+        old.lead(0, 5, since=4)
     old.put_aside(0)
-    assert old.call(0, "z", "count", None, [], {}) == ("moved", None)
+    assert old.answer((0, "z", "count", None, [], {})) == ("moved", None)
     with pytest.raises(StoreNotFoundError):
-        old.lead(0, 5, frozenset(), new=False)
-    # It may lead with the folder of a primary that died on its machine.
-    new.call(0, "s", "add", None, ["a new row"], {})
-    new.close()
+        old.lead(0, 5, since=4)
+    # It may lead with the folder of a primary that died on its machine, and only then.
+    new.answer((0, "s", "add", None, ["a new row"], {}))
     assert old.finds(0, "b")
-    old.lead(0, 5, frozenset(), new=False, after="b")
-    assert old.call(0, "z", "count", None, [], {}) == ("ok", 2)
+    with pytest.raises(ReplicaLostError, match="b, which has shard 0, is cut off and not dead"):
+        old.lead(0, 5, since=4, after="b")
+    new.close()
+    old.lead(0, 5, since=4, after="b")
+    assert old.answer((0, "z", "count", None, [], {})) == ("ok", 2)
     assert not old.finds(0, "b")
+    # What was put aside is removed once enough have the shard.
+    assert old.ping()["folders"] == {0}
+    old.clear(0)
+    assert old.ping()["folders"] == set()
+    assert old.answer((0, "z", "count", None, [], {})) == ("ok", 2)
     old.close()
 
 
-def test_where_a_namespace_that_moved_may_have_left_something() -> None:
-    places = {shard: Place("a") for shard in range(5)}
-    layout = Layout(1, 2, places, {"ana": 4, "bob": 2})
-    home = layout.__class__(1, 2, places).shard_of("ana")
-    assert layout.left_by("ana") == (home, 3)
+def test_a_host_that_leads_alone_acknowledges_nothing_unless_it_is_heard(tmp_path: Path) -> None:
+    host = Host("a", str(tmp_path), SETTINGS, Duty(1), f"file://{tmp_path}/bucket", "space")
+    host.lead(0, 1, new=True)
+    add: Asked = (0, "r", "add", None, ["a row"], {})
+    told = host.answer(add)
+    assert told[0] == "error"
+    with pytest.raises(ReplicaLostError, match="does not hear from the coordinator"):
+        raise told[1]
+    pong = host.ping()
+    # Another process of that name was heard: this one may be cut off.
+    host.ping("another", pong["now"])
+    assert host.answer(add)[0] == "error"
+    host.ping(pong["born"], pong["now"])
+    assert host.answer(add)[0] == "ok"
+    host.ping(pong["born"], pong["now"] - 60)
+    host._heard -= 60
+    assert host.answer((0, "s", "add", None, ["late"], {}))[0] == "error"
+    host.close()
+
+
+def test_an_older_leader_spoils_nothing_in_the_bucket(tmp_path: Path) -> None:
+    url = f"file://{tmp_path}/bucket"
+    with pair(tmp_path) as old:
+        old.call("add", "known to both")
+        behind = Archive(url, 3, 1, old.primary.memory.record)
+        behind.snapshot(tmp_path)
+        old.copy.lead(2)
+        old.copy.duty = Duty(1)
+        old.copy.archive = Archive(url, 3, 2, old.copy.memory.record)
+        old.copy.archive.snapshot(tmp_path)
+        old.copy.call("new", "add", None, ["by who leads"], {})
+        old.copy.archive.flush()
+        # The old one does not know yet, and writes what it never acknowledged.
+        old.primary.archive, old.primary.copies, old.primary.duty = behind, [], Duty(1)
+        old.call("add", "by who led")
+        behind.flush()
+        behind.snapshot(tmp_path)
+        assert restore(url, 3, tmp_path / "back")
+        with Record(tmp_path / "back" / "memory.db") as back:
+            texts = [event.text for event in back.events()]
+            assert texts == ["known to both", "by who leads"]
 
 
 def test_a_namespace_does_not_leave_a_shard_that_another_host_leads(tmp_path: Path) -> None:
@@ -376,8 +437,32 @@ def test_a_namespace_does_not_leave_a_shard_that_another_host_leads(tmp_path: Pa
         both.primary.begin_joining("move ns1")
         both.primary.follow(2, 0)
         with pytest.raises(ReplicaLostError, match="another host leads shard 3"):
-            both.primary.part_with("ns1", [], both.send, both.send)
-        assert not both.primary.gone
+            both.primary.end_joining("move ns1", lambda _: None, both.primary.gone.clear)
+
+
+def test_what_an_answer_is_packed_as_is_what_it_was(tmp_path: Path) -> None:
+    with pair(tmp_path) as both:
+        both.call("add", "the key is under the pot", tags=["home"], aliases=["spare key"])
+        hits = both.call("recall", "key")
+        told = unpack(pack(hits))
+        assert told == hits
+        assert (told.decision, told.trace) == (hits.decision, hits.trace)
+        assert told[0].factors[0].share == hits[0].factors[0].share
+        assert told[0].event.tags == ("home",)
+
+
+def test_an_alias_that_is_added_later_is_known_to_other_shards(tmp_path: Path) -> None:
+    with pair(tmp_path / "a") as one, Memory(embedder=LexicalEmbedder(32)) as other:
+        event = one.call("add", "the key is under the pot", visibility="public", aliases=["brass"])
+        origins: dict[int, int] = {}
+        public = one.primary.public_since(0)
+        take_public(other, origins, public, lambda *_: True)
+        one.call("update", event.id, aliases=["zirconium"])
+        for _ in range(2):
+            later = one.primary.public_since(public.tail)
+            take_public(other, origins, later, lambda *_: True)
+        found = other.record.query("SELECT text FROM aliases ORDER BY node")
+        assert found == [("brass",), ("zirconium",)]
 
 
 @pytest.mark.requirement("B22")
@@ -386,7 +471,7 @@ def test_a_shard_comes_back_from_its_snapshot_and_the_changes_after_it(tmp_path:
     with pair(tmp_path) as both:
         record = both.primary.memory.record
         write_at_random(both, 20, seed=1)
-        archive = both.primary.archive = Archive(url, 3, record)
+        archive = both.primary.archive = Archive(url, 3, 1, record)
         archive.snapshot(tmp_path)
         write_at_random(both, 20, seed=2)
         archive.flush()

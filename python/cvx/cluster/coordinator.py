@@ -1,13 +1,12 @@
-"""The directory of a cluster: which host has which shard, who leads, who stands in for the dead."""
+"""The coordinator of a cluster: which host has which shard, who leads, who follows the dead."""
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,14 @@ from ray.experimental.internal_kv import (
     _internal_kv_put,
 )
 
-from cvx.cluster.host import Host
-from cvx.cluster.moving import Public
-from cvx.cluster.part import Duty
-from cvx.cluster.placement import Layout, Place
-from cvx.errors import InvalidInputError, ReplicaLostError, StoreNotFoundError
+from cvx.cluster.host import LEASE_S, Host
+from cvx.cluster.layout import Layout, Place
+from cvx.cluster.public_events import Public
+from cvx.cluster.shard_store import Duty
+from cvx.errors import InvalidInputError, ReplicaLostError
 
 _PERIOD_S, _PING_S = 0.2, 0.5
-_MERGE_PERIOD_S, _MERGE_S, _MOVE_S, _CLOSE_S = 1.0, 10.0, 600.0, 2.0
+_MERGE_PERIOD_S, _MERGE_S, _MOVE_S, _CLOSE_S = 1.0, 10.0, 3600.0, 2.0
 _PACE_S = 0.003
 """So long a round takes for each that is asked: with a thousand of them, three seconds."""
 _LATE_S = 60.0
@@ -42,36 +41,41 @@ class Plan:
     ----------
     path : str
         The folder on each node, in which each host has its own.
-    url : str or None
-        Where snapshots go.
-    shards, hosts, copies : int
+    shards, hosts, replicas : int
         How many shards, actors that have them, and nodes that have each shard.
-    degraded : bool
+    degraded_writes : bool
         Whether writes go on while fewer nodes than that have a shard.
+    snapshots : str or None
+        Where these go.
+    cpus : float
+        Of a node, that Ray sets aside for each host.
     settings : mapping
         As for ``Memory.open``.
     space : str
         The namespace of Ray in which the actors are named.
-    cpus : float
-        Of a node, that Ray sets aside for each host.
     """
 
     path: str
-    url: str | None
     shards: int
     hosts: int
-    copies: int
-    degraded: bool
+    replicas: int
+    degraded_writes: bool
+    snapshots: str | None
+    cpus: float
     settings: Mapping[str, Any]
     space: str
-    cpus: float = 1.0
+
+    @property
+    def layout_file(self) -> Path:
+        """The file in which the layout is written down, on the node of the coordinator."""
+        return Path(self.path) / "cluster.json"
 
 
-class Directory:
+class Coordinator:
     """Starts the hosts, sees which of them live, and has every shard on as many as wanted.
 
-    It takes no part in reads and writes. What it knows is written to ``cluster.json`` in the folder
-    (and to the bucket) before anybody is told of it.
+    It takes no part in reads and writes. What it knows is in Ray's own store and in
+    ``cluster.json`` in the folder before anybody is told of it.
 
     Parameters
     ----------
@@ -81,28 +85,28 @@ class Directory:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._file = Path(plan.path) / "cluster.json"
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        self._duty = Duty(plan.copies, plan.degraded)
+        plan.layout_file.parent.mkdir(parents=True, exist_ok=True)
+        self._duty = Duty(plan.replicas, plan.degraded_writes)
         # What Ray's own store says outlives the node of this actor, and the file outlives Ray.
         kept = _internal_kv_get(plan.space.encode())
-        known = layout_of(kept.decode()) if kept else read_layout(self._file)
+        known = Layout.from_json(kept.decode()) if kept else read_layout(plan)
         self._layout = known or Layout(0, plan.shards)
-        self._lock = threading.RLock()
+        self._lock, self._ended = threading.RLock(), threading.Event()
+        self._moving, self._merging = threading.RLock(), threading.RLock()
         names = [f"host-{n}" for n in range(plan.hosts)]
         self._hosts = {name: self._started(name) for name in names}
+        # By host: its last answer, when that came, and how many pings it has not answered since.
         self._alive: dict[str, Mapping[str, Any]] = {}
+        self._heard: dict[str, tuple[float, Mapping[str, Any]]] = {}
         self._misses = dict.fromkeys(names, 0)
+        # By shard: who is told to lead it, who is sent a copy of it, who failed at that.
+        self._leading: dict[int, tuple[Any, str, int]] = {}
         self._joining: dict[int, tuple[Any, str]] = {}
+        self._failed: dict[int, set[str]] = {}
+        self._epochs: dict[int, int] = {}
         self._problems: dict[int, str] = {}
-        self._new = known is None
-        self._ended = threading.Event()
-        self._moving, self._merging = threading.RLock(), threading.RLock()
         # By pairs of shards, how far the one knows what others may see of the other.
         self._told: dict[tuple[int, int], int] = {}
-        moved = self._layout.moved
-        self._untidy = [(shard, name) for name in moved for shard in self._layout.left_by(name)]
-        self._answered: set[str] = set()
         self._began = time.monotonic()
         self._threads = [
             threading.Thread(target=one, daemon=True) for one in (self._watch, self._care)
@@ -126,46 +130,46 @@ class Directory:
         return (
             ray.remote(Host)
             .options(**options)
-            .remote(name, plan.path, plan.settings, self._duty, plan.url, plan.space)
+            .remote(name, plan.path, plan.settings, self._duty, plan.snapshots, plan.space)
         )
 
     # What clients ask.
-
-    def layout(self) -> tuple[Layout, tuple[str, ...]]:
-        """Return where everything is, and the hosts that do not answer."""
-        return self._layout, tuple(name for name in self._hosts if name not in self._alive)
 
     def plan(self) -> Plan:
         """Return what it was opened with."""
         return self._plan
 
+    def layout(self) -> tuple[Layout, tuple[str, ...]]:
+        """Return where everything is, and the hosts that do not answer."""
+        return self._layout, tuple(name for name in self._hosts if name not in self._alive)
+
     def health(self) -> dict[str, Any]:
         """Return what lives where, and which shards are on fewer nodes than wanted."""
         layout = self._layout
+        shards = {
+            shard: {
+                "primary": place.primary,
+                "copies": list(place.copies),
+                "epoch": place.epoch,
+                "whole": self._is_whole(shard, place),
+                "problem": self._problems.get(shard, ""),
+            }
+            for shard, place in layout.places.items()
+        }
+        hosts = {
+            name: {"alive": name in self._alive}
+            | {key: self._alive.get(name, {}).get(key) for key in ("node", "pid")}
+            for name in self._hosts
+        }
+        spread = {name: list(some) for name, some in layout.spread.items()}
         return {
             "version": layout.version,
-            "shards": {
-                shard: {
-                    "primary": place.primary,
-                    "copies": list(place.copies),
-                    "epoch": place.epoch,
-                    "whole": self._leads(place.primary, shard, place.epoch)
-                    and sum(self._follows(one, shard, place.epoch) for one in place.copies)
-                    >= self._duty.wanted - 1,
-                    "problem": self._problems.get(shard, ""),
-                }
-                for shard, place in layout.places.items()
-            },
-            "hosts": {
-                name: {"alive": name in self._alive, **self._told_of(name)} for name in self._hosts
-            },
+            "shards": shards,
+            "hosts": hosts,
             "moved": dict(layout.moved),
-            "spread": {name: list(some) for name, some in layout.spread.items()},
+            "spread": spread,
+            "problems": dict(self._problems),
         }
-
-    def _told_of(self, name: str) -> dict[str, Any]:
-        pong = self._alive.get(name, {})
-        return {"node": pong.get("node"), "pid": pong.get("pid")}
 
     def lost(self, shard: int, epoch: int, host: str, why: str) -> bool:
         """Take a host from the copies of a shard; False for one that leads it no more."""
@@ -190,8 +194,7 @@ class Directory:
             self._problems.pop(shard, None)
             copies = (*(one for one in place.copies if one != host), host)
             self._keep(self._layout.with_place(shard, replace(place, copies=copies)))
-            if host in self._alive:
-                self._alive[host]["parts"][shard] = (False, epoch, ())
+            self._note(host, shard, epoch, leads=False)
             return True
 
     def spread(self, namespace: str, shards: Sequence[int]) -> None:
@@ -227,31 +230,23 @@ class Directory:
                 )
             (source,) = layout.shards_of(namespace)
             place, new = layout.places[source], max(layout.places) + 1
-            held = {self._alive[host]["node"]}
-            hosts = [host]
-            for name, pong in sorted(self._alive.items(), key=lambda one: len(one[1]["parts"])):
-                if len(hosts) < self._duty.wanted and pong["node"] not in held:
-                    held.add(pong["node"])
-                    hosts.append(name)
-            old = self._hosts[place.primary]
+            hosts = [host, *self._others(self._duty.wanted - 1, {self._node(host)})]
+            old, actors = self._hosts[place.primary], [self._hosts[name] for name in hosts]
             try:
-                ray.get(old.part_with.remote(source, namespace, new, hosts), timeout=_MOVE_S)
-                for name in hosts[1:]:
-                    ray.get(self._hosts[name].follow.remote(new, 1), timeout=_MOVE_S)
-                ray.get(self._hosts[host].lead_with.remote(new, hosts[1:]), timeout=_MOVE_S)
+                ray.get(old.move_out.remote(source, namespace, new, hosts), timeout=_MOVE_S)
+                ray.get([one.follow.remote(new, 1) for one in actors[1:]], timeout=_MOVE_S)
+                ray.get(actors[0].lead.remote(new, 1, copies=hosts[1:]), timeout=_MOVE_S)
                 with self._lock:
                     self._check_still_led(source, place)
                     for name in hosts:
-                        if name in self._alive:
-                            self._alive[name]["parts"][new] = (name == host, 1, ())
+                        self._note(name, new, 1, leads=name == host)
                     layout = self._layout.with_place(new, Place(host, tuple(hosts[1:]), 1))
                     self._keep(replace(layout, moved={**layout.moved, namespace: new}))
             except BaseException:
                 old.take_back.remote(source, namespace)
-                for name in hosts:
-                    self._hosts[name].drop.remote(new)
+                for one in actors:
+                    one.drop.remote(new)
                 raise
-            self._untidy.append((source, namespace))
             return new
 
     def _check_still_led(self, shard: int, place: Place) -> None:
@@ -262,24 +257,30 @@ class Directory:
                 f"another host leads shard {shard} since the move began: nothing moved, ask again"
             )
 
+    def _others(self, count: int, nodes: set[str]) -> list[str]:
+        """Return hosts on other nodes than these, each on another, those with few shards first."""
+        found: list[str] = []
+        for name, pong in sorted(self._alive.items(), key=lambda one: len(one[1]["stores"])):
+            if len(found) < count and pong["node"] not in nodes:
+                nodes.add(pong["node"])
+                found.append(name)
+        return found
+
+    def _node(self, host: str) -> str:
+        return str(self._alive[host]["node"]) if host in self._alive else ""
+
     def merge(self) -> None:
         """Let every shard know what others may see of the rest."""
         with self._merging:
             places = dict(self._layout.places)
-            since = {
-                shard: min(
-                    (self._told.get((shard, to), 0) for to in places if to != shard), default=0
-                )
-                for shard in places
-            }
-            asked = {
-                shard: self._hosts[place.primary].public_since.remote(shard, since[shard])
-                for shard, place in places.items()
-            }
+            asked = {}
+            for shard, place in places.items():
+                others = [self._told.get((shard, to), 0) for to in places if to != shard]
+                since = min(others, default=0)
+                asked[shard] = self._hosts[place.primary].public_since.remote(shard, since)
             for shard, one in asked.items():
                 with suppress(Exception):  # of Ray: the next time
-                    public = ray.get(one, timeout=_MERGE_S)
-                    self._tell(shard, public, places)
+                    self._tell(shard, ray.get(one, timeout=_MERGE_S), places)
 
     def _tell(self, shard: int, public: Public, places: Mapping[int, Place]) -> None:
         sent = {}
@@ -299,14 +300,23 @@ class Directory:
 
     def settle(self) -> None:
         """See to it that nothing of what was erased is in another shard, or in the bucket."""
-        self._tidy()
+        for one in [self._keeping_up(name) for name in list(self._alive)]:
+            self._tidied(ray.get(one, timeout=_MOVE_S))
         self.merge()
-        if self._plan.url is not None:
+        if self._plan.snapshots is not None:
             self.snapshot()
+
+    def _keeping_up(self, name: str) -> Any:
+        return self._hosts[name].keep_up.remote(self._layout.moved)
+
+    def _tidied(self, erased: Sequence[tuple[int, str]]) -> None:
+        for shard, namespace in erased:
+            # What others may see of it is to come back to this shard, as a copy.
+            self._told.pop((self._layout.moved[namespace], shard), None)
 
     def snapshot(self) -> dict[int, str]:
         """Write a snapshot of every shard; returns their names."""
-        if self._plan.url is None:
+        if self._plan.snapshots is None:
             raise InvalidInputError("there is no bucket: open the cluster with snapshots=")
         asked = {
             shard: self._hosts[place.primary].snapshot.remote(shard)
@@ -314,24 +324,16 @@ class Directory:
         }
         return {shard: ray.get(one, timeout=_MOVE_S) for shard, one in asked.items()}
 
-    def _tidy(self) -> None:
-        while self._untidy:
-            shard, namespace = self._untidy[0]
-            primary = self._hosts[self._layout.places[shard].primary]
-            ray.get(primary.tidy.remote(shard, namespace), timeout=_MOVE_S)
-            # What others may see of it is to come back to this shard, as a copy.
-            self._told.pop((self._layout.moved[namespace], shard), None)
-            self._untidy.pop(0)
-
     def _care(self) -> None:
         asked: dict[str, Any] = {}
         while not self._ended.wait(max(_MERGE_PERIOD_S, _PACE_S * len(self._layout.places))):
-            with suppress(Exception):  # of Ray: the next time
-                for name in list(self._alive):
-                    if name not in asked or ray.wait([asked[name]], timeout=0)[0]:
-                        asked[name] = self._hosts[name].keep_up.remote()
-                self.merge()
-                self._tidy()
+            for name in list(self._alive):
+                with suppress(Exception):  # of Ray: the next time
+                    if name in asked and ray.wait([asked[name]], timeout=0)[0]:
+                        self._tidied(ray.get(asked.pop(name)))
+                    if name not in asked:
+                        asked[name] = self._keeping_up(name)
+            self.merge()
 
     def close(self) -> None:
         """Close every store, and end."""
@@ -352,18 +354,22 @@ class Directory:
             with suppress(Exception):  # of Ray: looked at again in a moment
                 self._look()
                 self._mend()
-                self._take_back()
+                self._put_aside()
+                self._clear_up()
 
     def _look(self) -> None:
         """See which hosts answer."""
-        asked = {host.ping.remote(): name for name, host in self._hosts.items()}
+        asked = {}
+        for name, host in self._hosts.items():
+            _, last = self._heard.get(name, (0.0, {}))
+            asked[host.ping.remote(last.get("born", ""), last.get("now", 0.0))] = name
         ready, late = ray.wait(list(asked), num_returns=len(asked), timeout=_PING_S)
         for one in ready:
             name = asked[one]
             try:
-                self._alive[name] = ray.get(one)
+                self._alive[name] = pong = ray.get(one)
+                self._heard[name] = time.monotonic(), pong
                 self._misses[name] = 0
-                self._answered.add(name)
             except ray.exceptions.RayError:
                 self._alive.pop(name, None)
         for one in late:
@@ -376,131 +382,155 @@ class Directory:
         """Have every shard led, and on as many nodes as wanted."""
         if len(self._layout.places) < self._plan.shards:
             self._begin()
+        self._see_led()
         self._see_joined()
-        self._put_aside()
         for shard, place in sorted(self._layout.places.items()):
-            if not self._leads(place.primary, shard, place.epoch):
+            if shard in self._leading:
+                continue
+            if not self._has(place.primary, shard, place.epoch, leads=True):
                 self._replace(shard, place)
             elif len(place.copies) + 1 > self._duty.wanted or any(
-                not self._follows(host, shard, place.epoch) for host in place.copies
+                not self._has(host, shard, place.epoch) for host in place.copies
             ):
                 self._prune(shard, place)
             elif len(place.copies) + 1 < self._duty.wanted and shard not in self._joining:
                 self._heal(shard, place)
 
-    def _take_back(self) -> None:
-        """Let shards have again what was to leave them, where the move broke off."""
+    def _put_aside(self) -> None:
+        """Let no host keep a shard that it is not counted among the hosts of any more."""
+        for name, pong in self._alive.items():
+            for shard in pong["stores"].keys() - self._leading.keys() - self._joining.keys():
+                place = self._layout.places.get(shard)
+                if place is not None and name not in place.hosts():
+                    self._hosts[name].put_aside.remote(shard)
+
+    def _clear_up(self) -> None:
+        """Undo what moves that broke off have left, and remove copies that nobody needs."""
         if not self._moving.acquire(blocking=False):
             return
         try:
-            for shard, place in self._layout.places.items():
-                part = self._part(place.primary, shard)
-                for namespace in part[2] if part is not None else ():
-                    if self._layout.shards_of(namespace) == (shard,):
-                        self._hosts[place.primary].take_back.remote(shard, namespace)
+            for name, pong in self._alive.items():
+                done = []
+                for shard in {*pong["stores"], *pong["folders"]} - {*self._leading, *self._joining}:
+                    place, (leads, _, gone) = (
+                        self._layout.places.get(shard),
+                        pong["stores"].get(shard, (False, 0, ())),
+                    )
+                    if place is None and shard >= self._layout.shards:
+                        done.append(self._hosts[name].drop.remote(shard))
+                    elif shard in pong["folders"] and place and self._is_whole(shard, place):
+                        done.append(self._hosts[name].clear.remote(shard))
+                    done += [
+                        self._hosts[name].take_back.remote(shard, namespace)
+                        for namespace in (gone if leads else ())
+                        if self._layout.shards_of(namespace) == (shard,)
+                    ]
+                # Before another move begins.
+                ray.get(done, timeout=_PING_S)
         finally:
             self._moving.release()
 
-    def _part(self, host: str, shard: int) -> tuple[bool, int, tuple[str, ...]] | None:
-        parts = self._alive[host]["parts"] if host in self._alive else {}
-        found: tuple[bool, int, tuple[str, ...]] | None = parts.get(shard)
-        return found
+    def _has(self, host: str, shard: int, epoch: int, *, leads: bool = False) -> bool:
+        """Return whether a host has a shard in an epoch, as its primary or as a copy."""
+        stores = self._alive[host]["stores"] if host in self._alive else {}
+        return shard in stores and tuple(stores[shard][:2]) == (leads, epoch)
 
-    def _leads(self, host: str, shard: int, epoch: int) -> bool:
-        part = self._part(host, shard)
-        return part is not None and part[0] and part[1] == epoch
+    def _note(self, host: str, shard: int, epoch: int, *, leads: bool) -> None:
+        """Know before its next answer what a host has."""
+        if host in self._alive:
+            self._alive[host]["stores"][shard] = (leads, epoch, ())
 
-    def _follows(self, host: str, shard: int, epoch: int) -> bool:
-        part = self._part(host, shard)
-        return part is not None and not part[0] and part[1] == epoch
+    def _is_whole(self, shard: int, place: Place) -> bool:
+        following = sum(self._has(one, shard, place.epoch) for one in place.copies)
+        return (
+            self._has(place.primary, shard, place.epoch, leads=True)
+            and following >= self._duty.wanted - 1
+        )
 
     def _begin(self) -> None:
         """Make the shards of a new cluster, each first on one host."""
         names = sorted(self._hosts)
         if len(self._alive) < len(names):
             return
+        if self._layout.version == 0 and (
+            known := sorted({shard for one in self._alive.values() for shard in one["folders"]})
+        ):
+            self._problems[-1] = (
+                f"{self._plan.layout_file} is missing, but hosts have folders of shards {known}: "
+                "put it back from the node where the cluster was opened first"
+            )
+            return
         for shard in range(self._plan.shards):
-            if shard not in self._layout.places:
-                self._lead(shard, names[shard % len(names)], 1, new=True)
+            if shard not in self._layout.places and shard not in self._leading:
+                self._lead(shard, names[shard % len(names)], 0, new=True)
 
-    def _lead(
-        self, shard: int, host: str, epoch: int, *, new: bool = False, after: str = ""
-    ) -> bool:
-        try:
-            moved = self._layout.moved
-            gone = frozenset(name for name, where in moved.items() if where != shard)
-            asked = self._hosts[host].lead.remote(shard, epoch, gone, new=new, after=after)
-            ray.get(asked, timeout=60)
-        except (ray.exceptions.RayError, StoreNotFoundError) as error:
-            self._problems[shard] = f"{host}: {error}"[:500]
-            return False
-        self._problems.pop(shard, None)
-        with self._lock:
-            self._keep(self._layout.with_place(shard, Place(host, (), epoch)))
-            if host in self._alive:
-                self._alive[host]["parts"][shard] = (True, epoch, ())
-        return True
+    def _lead(self, shard: int, host: str, since: int, **how: Any) -> None:
+        """Tell a host to lead a shard, in an epoch that nobody was told before."""
+        epoch = self._epochs[shard] = max(self._epochs.get(shard, 0), since) + 1
+        gone = self._layout.left(shard)
+        told = self._hosts[host].lead.remote(shard, epoch, gone, since=since, **how)
+        self._leading[shard] = told, host, epoch
+
+    def _see_led(self) -> None:
+        for shard, (told, host, epoch) in list(self._leading.items()):
+            if not ray.wait([told], timeout=0)[0] and host in self._alive:
+                continue
+            del self._leading[shard]
+            try:
+                ray.get(told, timeout=0)
+            except Exception as error:  # of Ray or of the host: another one is tried
+                self._problems[shard] = f"{host}: {error}"[:500]
+                self._failed.setdefault(shard, set()).add(host)
+                continue
+            self._problems.pop(shard, None)
+            self._failed.pop(shard, None)
+            with self._lock:
+                self._keep(self._layout.with_place(shard, Place(host, (), epoch)))
+                self._note(host, shard, epoch, leads=True)
 
     def _replace(self, shard: int, place: Place) -> None:
         """Let a copy lead, or whoever finds the shard in its folder or in the bucket."""
-        live = [host for host in place.copies if self._follows(host, shard, place.epoch)]
-        if not live:
+        how = {}
+        able = [host for host in place.copies if self._has(host, shard, place.epoch)]
+        if not able:
             # None is left but folders: those of the primary and of its copies have everything.
-            live = [host for host in place.hosts() if host in self._alive]
-            if place.primary not in self._alive and not place.copies and self._plan.url:
-                self._replace_from_elsewhere(shard, place)
-                return
-        for host in live:
-            if self._lead(shard, host, place.epoch + 1):
-                return
+            able = [host for host in place.hosts() if host in self._alive]
+            if place.primary not in self._alive and not place.copies and self._plan.snapshots:
+                able, how = self._heirs(shard, place), {"after": place.primary}
+        fresh = [host for host in able if host not in self._failed.get(shard, ())]
+        if fresh:
+            self._lead(shard, fresh[0], place.epoch, **how)
+        else:
+            self._failed.pop(shard, None)
 
-    def _replace_from_elsewhere(self, shard: int, place: Place) -> None:
-        """Let a host lead with the folder of the dead primary on its disk, else from the bucket."""
-        late = place.primary not in self._answered
-        if late and time.monotonic() < self._began + _LATE_S:
-            self._problems[shard] = f"{place.primary}: it has not answered since the start"
-            return
+    def _heirs(self, shard: int, place: Place) -> list[str]:
+        """Return who may lead in place of a dead host that had a shard alone.
+
+        Those on whose disk its folder is come first; the others begin from the bucket.
+        """
+        heard, _ = self._heard.get(place.primary, (self._began + _LATE_S - LEASE_S, {}))
+        # A host that is cut off may acknowledge writes as long as this.
+        if time.monotonic() < heard + LEASE_S + _PERIOD_S:
+            self._problems[shard] = f"{place.primary}: it is waited for"
+            return []
         names = sorted(self._alive)
         asked = [self._hosts[name].finds.remote(shard, place.primary) for name in names]
         found = dict(zip(names, ray.get(asked, timeout=_MERGE_S), strict=True))
-        for host in sorted(names, key=lambda one: not found[one]):
-            if self._lead(shard, host, place.epoch + 1, after=place.primary):
-                return
-
-    def _put_aside(self) -> None:
-        """Let no host keep a shard that it is not counted among the hosts of any more."""
-        for name, pong in self._alive.items():
-            for shard in pong["parts"]:
-                place = self._layout.places.get(shard)
-                if (
-                    place is not None
-                    and name not in place.hosts()
-                    and shard not in self._joining
-                    # One of a later epoch was told to lead a moment ago.
-                    and pong["parts"][shard][1] <= place.epoch
-                ):
-                    self._hosts[name].put_aside.remote(shard)
+        return sorted(names, key=lambda one: not found[one])
 
     def _prune(self, shard: int, place: Place) -> None:
         """Count those no more among the copies that are none."""
-        kept = tuple(host for host in place.copies if self._follows(host, shard, place.epoch))
+        kept = tuple(host for host in place.copies if self._has(host, shard, place.epoch))
         kept = kept[: self._duty.wanted - 1]
         primary = self._hosts[place.primary]
         for host in {*place.copies} - {*kept}:
-            ray.get(primary.drop_copy.remote(shard, host, "it does not answer"), timeout=_PING_S)
+            ray.get(primary.drop_copy.remote(shard, host), timeout=_PING_S)
         with self._lock:
             self._keep(self._layout.with_place(shard, replace(place, copies=kept)))
 
     def _heal(self, shard: int, place: Place) -> None:
         """Begin to send the shard to a host on another node."""
-        held = {self._alive[host]["node"] for host in place.hosts() if host in self._alive}
-        free = [
-            (len(pong["parts"]), name)
-            for name, pong in self._alive.items()
-            if pong["node"] not in held
-        ]
-        if free:
-            _, target = min(free)
+        for target in self._others(1, {self._node(host) for host in place.hosts()}):
             sent = self._hosts[place.primary].join.remote(shard, target)
             self._joining[shard] = sent, target
 
@@ -514,47 +544,17 @@ class Directory:
             except Exception as error:  # of Ray or of the host: another one is tried
                 self._problems[shard] = f"{target}: {error}"[:500]
 
-    # What it keeps.
-
     def _keep(self, layout: Layout) -> None:
         """Write down a layout, then go by it."""
-        told = json.dumps({**asdict(layout), "places": _by_number(layout.places)}, indent=1)
+        told = layout.to_json()
         _internal_kv_put(self._plan.space.encode(), told.encode())
-        half = self._file.with_suffix(".half")
+        half = self._plan.layout_file.with_suffix(".half")
         half.write_text(told)
-        half.replace(self._file)
+        half.replace(self._plan.layout_file)
         self._layout = layout
 
 
-def read_layout(file: Path) -> Layout | None:
-    """Return what a directory wrote down last; None where there was none."""
-    return layout_of(file.read_text()) if file.exists() else None
-
-
-def layout_of(text: str) -> Layout:
-    """Return the layout that a directory wrote down."""
-    told = json.loads(text)
-    places = {
-        int(shard): Place(one["primary"], tuple(one["copies"]), one["epoch"])
-        for shard, one in told["places"].items()
-    }
-    spread = {name: tuple(some) for name, some in told["spread"].items()}
-    return Layout(told["version"], told["shards"], places, told["moved"], spread)
-
-
-def _by_number(places: Mapping[int, Place]) -> dict[int, dict[str, Any]]:
-    return {shard: asdict(place) for shard, place in places.items()}
-
-
-def wait_until_led(directory: Any, shards: int, patience_s: float) -> bool:
-    """Wait until every shard of a new or reopened cluster is led; tell if it is."""
-    end = time.monotonic() + patience_s
-    while time.monotonic() < end:
-        with suppress(ray.exceptions.GetTimeoutError):
-            health = ray.get(directory.health.remote(), timeout=5)
-            if len(health["shards"]) >= shards and all(
-                one["whole"] for one in health["shards"].values()
-            ):
-                return True
-        time.sleep(0.05)
-    return False
+def read_layout(plan: Plan) -> Layout | None:
+    """Return what a coordinator wrote down last; None where there was none."""
+    file = plan.layout_file
+    return Layout.from_json(file.read_text()) if file.exists() else None

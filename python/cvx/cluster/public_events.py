@@ -1,138 +1,21 @@
-"""One namespace of a store by itself, for a shard of its own; what others may see of a shard."""
+"""What others may see of a shard, and its copies on the other shards."""
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from cvx.cluster.shipping import Change
 from cvx.errors import InvalidInputError
 from cvx.memory import Memory
-from cvx.store import Record, fulltext, rows
-from cvx.store.database import connect
-from cvx.store.history import FIRST_KEPT
-from cvx.store.rows import AMONG, listed, whose_use
+from cvx.store import Record
+from cvx.store.rows import AMONG, listed
 from cvx.types import Event
 
 ORIGIN = "cvx.id"
 """In the metadata of a copy of a public event: its id where it was written."""
 IS_COPY = f"(metadata LIKE '%\"{ORIGIN}\"%' AND json_type(metadata, '$.\"{ORIGIN}\"') IS 'integer')"
 """Of a row of events, whether it is such a copy."""
-_OWN = "SELECT event_id FROM events WHERE namespace = ?1"
-_NODES = (
-    "SELECT node FROM events WHERE namespace = ?1 AND node IS NOT NULL"
-    f" UNION ALL SELECT node FROM aliases WHERE event_id IN ({_OWN})"
-)
-_AT = {
-    table: {name: place for place, name in enumerate(names)}
-    for table, names in rows.COLUMNS.items()
-}
-
-
-def carve(path: Path, namespace: str) -> None:
-    """Leave nothing in a copy of a record but what is of a namespace.
-
-    Ids and times stay. Of the journal its end stays: what was overwritten before is gone, as when
-    a history is shortened.
-    """
-    with closing(connect(path)) as db:
-        db.execute("PRAGMA foreign_keys = OFF")
-        db.execute("PRAGMA secure_delete = ON")
-        db.execute("BEGIN")
-        db.execute(f"CREATE TEMP TABLE own AS {_NODES}", (namespace,))
-        for statement in (
-            "DELETE FROM links WHERE from_node NOT IN temp.own OR to_node NOT IN temp.own",
-            "DELETE FROM decays WHERE node NOT IN temp.own",
-            "DELETE FROM aliases WHERE node NOT IN temp.own",
-            "DELETE FROM journal WHERE seq < (SELECT max(seq) FROM journal)",
-        ):
-            db.execute(statement)
-        own = _Own(db, namespace)
-        for table in ("usage", "decisions", "model_state"):
-            names = ", ".join(rows.COLUMNS[table])
-            key = rows.KEYS[table][0]
-            gone = [
-                (row[0],)
-                for row in db.execute(f"SELECT {names} FROM {table}").fetchall()
-                if not own.has(table, row)
-            ]
-            db.executemany(f"DELETE FROM {table} WHERE {key} = ?", gone)
-        db.execute("DELETE FROM events WHERE namespace <> ?", (namespace,))
-        db.execute("DELETE FROM episodes WHERE namespace <> ?", (namespace,))
-        db.execute(
-            "INSERT OR REPLACE INTO meta SELECT ?, max(seq) FROM journal HAVING max(seq) NOTNULL",
-            (FIRST_KEPT,),
-        )
-        fulltext.refill(db)
-        db.execute("COMMIT")
-        db.execute("VACUUM")
-
-
-class _Own:
-    """Says of rows whether they are of a namespace, by a record that has all of them."""
-
-    def __init__(self, db: sqlite3.Connection, namespace: str) -> None:
-        self._db, self._namespace = db, namespace
-
-    def _event(self, number: int) -> bool:
-        return self._is("SELECT namespace FROM events WHERE event_id = ?", number)
-
-    def _node(self, node: int) -> bool:
-        return self._is("SELECT namespace FROM events WHERE node = ?", node) or self._is(
-            "SELECT namespace FROM events JOIN aliases USING (event_id) WHERE aliases.node = ?",
-            node,
-        )
-
-    def _is(self, sql: str, number: int) -> bool:
-        found = self._db.execute(sql, (number,)).fetchone()
-        return found is not None and found[0] == self._namespace
-
-    def has(self, table: str, row: Sequence[Any]) -> bool:
-        """Return whether a row is of the namespace, or of the record itself."""
-        told = {name: row[place] for name, place in _AT.get(table, {}).items()}
-        match table:
-            case "events" | "episodes":
-                return bool(told["namespace"] == self._namespace)
-            case "aliases":
-                return self._event(told["event_id"])
-            case "links":
-                return self._node(told["from_node"]) and self._node(told["to_node"])
-            case "decays":
-                return self._node(told["node"])
-            case "decisions":
-                return bool(json.loads(told["record"]).get("namespace") == self._namespace)
-            case "model_state":
-                return ":" not in told["name"] or told["name"].endswith(f":{self._namespace}")
-            case "usage":
-                return self._counts(json.loads(told["context"]))
-        return True
-
-    def _counts(self, context: Any) -> bool:
-        match whose_use(context):
-            case ["event", int(number)], _, _:
-                return self._event(number)
-            case ["node", int(node)], _, _:
-                return self._node(node)
-            case _, readers, _:
-                return bool(readers) and readers.startswith(self._namespace)
-        return False
-
-
-def of_namespace(record: Record, change: Change, namespace: str) -> Change:
-    """Return what of a change is of a namespace; the journal stays whole, since it is a chain."""
-    with record.database.borrowed() as db:
-        own = _Own(db, namespace)
-        put = {
-            table: kept
-            for table, some in change.put.items()
-            if (kept := [row for row in some if own.has(table, row)])
-        }
-    return Change(put, change.gone)
 
 
 class Public(NamedTuple):
@@ -254,7 +137,7 @@ def take_public(
             state="active",
         )
         if number in origins:
-            _renew(memory, origins[number], event, copy.metadata)
+            _renew(memory, origins[number], event, copy.metadata, words)
         elif event.state == "active" and not record.events([number]):
             new.append(copy)
             aliases.append(words)
@@ -275,7 +158,9 @@ def take_public(
                 del origins[int(event.metadata[ORIGIN])]
 
 
-def _renew(memory: Memory, local: int, event: Event, metadata: Mapping[str, Any]) -> None:
+def _renew(
+    memory: Memory, local: int, event: Event, metadata: Mapping[str, Any], aliases: list[str]
+) -> None:
     (known,) = memory.record.events([local])
     changed: dict[str, Any] = {
         name: getattr(event, name)
@@ -287,5 +172,9 @@ def _renew(memory: Memory, local: int, event: Event, metadata: Mapping[str, Any]
     dropped = dict.fromkeys(known.metadata.keys() - metadata.keys())
     if dict(metadata) != dict(known.metadata):
         changed["metadata"] = {**metadata, **dropped}
+    # Aliases are only ever added, so that those beyond what is here are the new ones.
+    sql = "SELECT count(*) FROM aliases WHERE event_id = ?"
+    if further := aliases[memory.record.query(sql, (local,))[0][0] :]:
+        changed["aliases"] = further
     if changed:
         memory.update(local, **changed)

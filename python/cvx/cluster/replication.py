@@ -65,8 +65,8 @@ class Change:
     def from_json(cls, text: str) -> Change:
         """Return what ``to_json`` wrote."""
         put, gone = (
-            {table: [tuple(map(_whole, row)) for row in some] for table, some in part.items()}
-            for part in json.loads(text)
+            {table: [tuple(map(_whole, row)) for row in some] for table, some in store.items()}
+            for store in json.loads(text)
         )
         return cls(put, gone)
 
@@ -87,7 +87,7 @@ def _whole(value: Any) -> Any:
 class Capture(Follower):
     """Notes which rows of a record change, in temporary triggers of the connection that writes.
 
-    They are part of each transaction: what is taken back is not noted, and nothing of them is in
+    They are store of each transaction: what is taken back is not noted, and nothing of them is in
     the file.
 
     Parameters

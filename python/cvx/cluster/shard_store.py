@@ -5,36 +5,29 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cvx.cluster import shipping
-from cvx.cluster.bucket import Archive
-from cvx.cluster.moving import (
-    IS_COPY,
-    ORIGIN,
-    Public,
-    check_not_reserved,
-    of_namespace,
-    origin_of,
-    public_since,
-    take_public,
-)
-from cvx.cluster.placement import FIRST_ID
-from cvx.cluster.shipping import Capture, Change
+from cvx.cluster import public_events, replication
+from cvx.cluster.layout import FIRST_ID
+from cvx.cluster.public_events import IS_COPY, ORIGIN, check_not_reserved, origin_of
+from cvx.cluster.replication import Capture, Change
+from cvx.cluster.snapshots import Archive
 from cvx.errors import CvxError, ReplicaLostError
 from cvx.memory import Memory
 from cvx.memory.advice import Advice
 from cvx.recall.context import Context
 from cvx.recall.trace import Hits
+from cvx.store.transfer import import_into
 from cvx.types import Event, Hit
 
 _KEPT_ANSWERS = 1_000
+_EPOCH = "cluster_epoch"
 _AT_ONCE = 100
-_READS = frozenset(
+READS = frozenset(
     (
         *("recall", "context", "why", "consequences", "get", "events", "count"),
         *("causes.pending", "causes.story", "learning.calibration", "learning.ranked"),
@@ -42,6 +35,7 @@ _READS = frozenset(
         *("frames.decisions", "frames.usage"),
     )
 )
+"""Verbs that change nothing, so that a copy may answer them."""
 _EVENTS: Mapping[str, int] = {
     "get": 1,
     "update": 1,
@@ -69,11 +63,6 @@ Send = Callable[[str, Sequence[Shipment]], str]
 """Sends changes to a host, by its name; returns what went wrong, "" where they were synced."""
 
 
-def reads(verb: str) -> bool:
-    """Return whether a verb changes nothing, so that a copy may answer it."""
-    return verb in _READS
-
-
 @dataclass(slots=True)
 class Duty:
     """What a primary owes its copies.
@@ -90,7 +79,7 @@ class Duty:
     degraded: bool = False
 
 
-class Part:
+class ShardStore:
     """One shard's store on one host, as the primary that takes writes or as a copy.
 
     Parameters
@@ -103,24 +92,39 @@ class Part:
         As for ``Memory.open``.
     duty : Duty
         How many copies, and what if there are fewer.
+    send : Send
+        By which a copy gets what is written.
+    may_lead : callable
+        Whether it may acknowledge what no copy has: nobody else can have been told to lead.
     """
 
-    def __init__(self, shard: int, folder: Path, settings: Mapping[str, Any], duty: Duty) -> None:
+    def __init__(
+        self,
+        shard: int,
+        folder: Path,
+        settings: Mapping[str, Any],
+        duty: Duty,
+        send: Send,
+        may_lead: Callable[[], bool] = lambda: True,
+    ) -> None:
         self.shard, self.folder, self.duty = shard, folder, duty
-        self.epoch = 0
+        self._send, self._may_lead = send, may_lead
         self.number = 0
         self.copies: list[str] = []
         self.lost: dict[str, str] = {}
         self.gone: set[str] = set()
         self.archive: Archive | None = None
         self.memory = Memory.open(folder, **settings)
+        # In the record, so that a folder that was away is known by it.
+        self.epoch = int(self.memory.record.meta(_EPOCH) or 0)
         self._capture: Capture | None = None
-        # What was written since, for each host that is being sent a copy.
+        # What was written since, for each that is being sent a copy.
         self._joining: dict[str, list[Shipment]] = {}
         self._done: OrderedDict[str, Any] = OrderedDict()
         self._unsent: dict[str, Any] = {}
         self._bound: dict[tuple[str, tuple[str, ...]], Memory] = {}
         self._warmed = -1
+        self._tidied: set[str] = set()
         self._episodes: dict[int, Any] = {}
         self._advice: dict[int, Advice] = {}
         self._writing, self._shipping = threading.RLock(), threading.RLock()
@@ -142,25 +146,25 @@ class Part:
 
     # Who it is.
 
-    def lead(self, epoch: int, gone: frozenset[str] = frozenset()) -> None:
-        """Take writes from now on, with no copy yet; ``gone`` are namespaces that moved away."""
+    def lead(self, epoch: int, gone: Collection[str] = (), copies: Sequence[str] = ()) -> None:
+        """Take writes from now on, with copies that stand where this one does.
+
+        ``gone`` are namespaces that moved away.
+        """
         record = self.memory.record
         record.refuse_writes(None)
         self.memory.erase([])
-        first = (self.shard << FIRST_ID) + 1
-        if int(record.meta("next_event") or 0) < first:
-            with record.transaction() as write:
-                write.next_event = first
         self._capture = self._capture or Capture(record)
         self._capture.take()
-        self.epoch, self.copies, self.gone = epoch, [], {*gone}
+        with record.transaction() as write:
+            write.set_meta(_EPOCH, str(epoch))
+            write.next_event = max(write.next_event, (self.shard << FIRST_ID) + 1)
+            if record.tail().seq == 0:
+                # A record with a history: what is imported gets ids of this shard.
+                write.journal("kind", [])
+        self.epoch, self.copies, self.gone = epoch, [*copies], {*gone}
         self.origins = self._known_origins()
         record.refresh()
-
-    def lead_with(self, epoch: int, copies: Sequence[str]) -> None:
-        """Take writes from now on, with copies that stand where this one does."""
-        self.lead(epoch)
-        self.copies = [*copies]
 
     def follow(self, epoch: int, number: int) -> None:
         """Be a copy: nothing is written here but what comes from the primary."""
@@ -169,11 +173,29 @@ class Part:
         )
         self.epoch, self.number, self._capture = epoch, number, None
 
-    def warm(self) -> None:
-        """Let the index and columns of a copy follow, so that the first read finds them so."""
-        if not self.is_primary and self._warmed != self.number:
-            self._warmed = self.number
-            self.memory.recall(" ", 1)
+    def keep_up(self, moved: Mapping[str, int]) -> list[str]:
+        """Send what reading noted, and erase what is left of namespaces that have ``moved`` away.
+
+        A copy lets its index and columns follow, so that the first read finds them so. Returns the
+        namespaces that were erased.
+        """
+        if not self.is_primary:
+            if self._warmed != self.number:
+                self._warmed = self.number
+                self.memory.recall(" ", 1)
+            return []
+        left = self.gone - self._tidied
+        tidied = sorted(name for name in left if moved.get(name, self.shard) != self.shard)
+        for namespace in tidied:
+            with self._writing:
+                found = self.memory.record.query(
+                    f"SELECT event_id FROM events WHERE namespace = ? AND NOT {IS_COPY}",
+                    (namespace,),
+                )
+                self.memory.erase([row[0] for row in found])
+        self._tidied.update(tidied)
+        self.ship()
+        return tidied
 
     def close(self) -> None:
         """Close the store; what reading noted is not written down."""
@@ -190,7 +212,6 @@ class Part:
         bound: tuple[str, tuple[str, ...]] | None,
         args: Sequence[Any],
         options: Mapping[str, Any],
-        send: Send,
     ) -> Any:
         """Do what one verb says; a write is synced by every copy when this returns.
 
@@ -201,13 +222,9 @@ class Part:
         InvalidInputError
             Metadata have the key by which copies of public events are known.
         """
-        if reads(verb):
+        if verb in READS:
             self._check_here(verb, bound, args, options)
-            found = self._outward(self._do(verb, bound, args, options))
-            # What reading noted is written down now and then.
-            if self._capture is not None and self._capture.any:
-                self.ship(send)
-            return found
+            return self._outward(self._do(verb, bound, args, options))
         check_not_reserved([args, options])
         with self._writing:
             if request in self._done:
@@ -219,7 +236,7 @@ class Part:
                 self._note(request, found)
                 self._unsent[request] = found
         # What is known already may be on too few hosts still.
-        self.ship(send)
+        self.ship()
         self._check_leads()
         self._check_copies()
         return found
@@ -252,6 +269,11 @@ class Part:
             raise ReplicaLostError(f"another host leads shard {self.shard}: ask again")
 
     def _check_copies(self) -> None:
+        if not self.copies and not self._may_lead():
+            raise ReplicaLostError(
+                f"this host has shard {self.shard} alone and does not hear from the coordinator: "
+                "another may lead by now; ask again"
+            )
         if 1 + len(self.copies) >= self.duty.wanted or self.duty.degraded:
             return
         why = "; ".join(f"{host}: {said}" for host, said in self.lost.items())
@@ -285,6 +307,10 @@ class Part:
             return self._count(memory, bound is not None)
         if verb == "holds":
             return self._holds(options["namespace"])
+        if verb == "take_in":
+            if args[0].namespaces & self.gone:
+                raise MovedAwayError
+            return import_into(self.memory.record, args[0].incoming, **options)
         thing: Any = memory
         for name in verb.split("."):
             thing = getattr(thing, name)
@@ -359,12 +385,14 @@ class Part:
         if isinstance(value, Hit):
             event = None if value.event is None else self._told(value.event)
             return value if event is value.event else replace(value, event=event)
+        if isinstance(value, Hits | Context):
+            value.trace.hits[:] = map(self._outward, value.trace.hits)
         if isinstance(value, Hits) or type(value) is list:
-            value[:] = [self._outward(one) for one in value]
+            value[:] = map(self._outward, value)
         elif type(value) is tuple:
-            return tuple(self._outward(one) for one in value)
+            return tuple(map(self._outward, value))
         elif isinstance(value, Context):
-            hits = tuple(self._outward(hit) for hit in value.hits)
+            hits = tuple(map(self._outward, value.hits))
             return Context(str(value), value.used_tokens, hits, value.trace, value.decision)
         return value
 
@@ -377,9 +405,9 @@ class Part:
         rest = {name: one for name, one in event.metadata.items() if name != ORIGIN}
         return replace(event, event_id=origin, metadata=rest)
 
-    # Shipping.
+    # Copies.
 
-    def ship(self, send: Send) -> None:
+    def ship(self) -> None:
         """Send what was written since the last time to every copy, and wait until it is synced.
 
         Who waits here while another sends finds its own rows sent as well.
@@ -398,10 +426,15 @@ class Part:
             for waiting in self._joining.values():
                 waiting.append((self.number, change, answers))
             for host in list(self.copies):
-                problem = send(host, [(self.number, change, answers)])
+                problem = self._send(host, [(self.number, change, answers)])
                 if problem:
-                    self.copies.remove(host)
-                    self.lost[host] = problem
+                    self.drop_copy(host, problem)
+
+    def drop_copy(self, host: str, why: str) -> None:
+        """Ship nothing to a host any more."""
+        if host in self.copies:
+            self.copies.remove(host)
+            self.lost[host] = why
 
     def take(self, epoch: int, shipments: Sequence[Shipment]) -> str:
         """Store what the primary ships; returns why not, "" where it is synced."""
@@ -423,7 +456,7 @@ class Part:
     def _store(self, number: int, change: Change) -> str:
         record = self.memory.record
         try:
-            shipping.apply(record, change)
+            replication.apply(record, change)
         except (CvxError, OSError) as error:
             return str(error)
         self.number = number
@@ -438,106 +471,56 @@ class Part:
                 self.follow(self.epoch, self.number)
         return ""
 
-    def renew_public(
-        self, shard: int, public: Public, moved: Mapping[str, int], send: Send
-    ) -> None:
-        """Take over what others may see of another shard; ``moved`` says which have their own."""
-
-        def is_of(number: int, namespace: str) -> bool:
-            return moved.get(namespace, number >> FIRST_ID) == shard
-
-        with self._writing:
-            self._check_copies()
-            take_public(self.memory, self.origins, public, is_of)
-        self.ship(send)
-
-    def public_since(self, seq: int) -> Public:
-        """Return what others may see of it, and changed after a number of the journal."""
-        return public_since(self.memory.record, seq, self.gone)
-
-    def part_with(self, namespace: str, hosts: Sequence[str], hand: Send, send: Send) -> int:
-        """Hand the last of a namespace over to the copies of its new shard; it is gone from here.
-
-        Writers of this shard wait meanwhile. Returns how many changes it took.
-        """
-        key = f"move {namespace}"
-        handed = 0
-        try:
-            while len(self._joining[key]) > 2:
-                handed = self._hand_namespace(namespace, hosts, hand, handed)
-            # In the order in which shipping takes them.
-            with self._shipping, self._writing:
-                self.ship(send)
-                self._check_leads()
-                self.gone.add(namespace)
-                return self._hand_namespace(namespace, hosts, hand, handed)
-        except BaseException:
-            self.gone.discard(namespace)
-            raise
-        finally:
-            self.stop_joining(key)
-
-    def _hand_namespace(self, namespace: str, hosts: Sequence[str], hand: Send, handed: int) -> int:
-        waiting, record = self._joining[f"move {namespace}"], self.memory.record
-        while some := waiting[:_AT_ONCE]:
-            own = [
-                (handed + at, of_namespace(record, change, namespace), answers)
-                for at, (_, change, answers) in enumerate(some, start=1)
-            ]
-            handed += len(own)
-            for host in hosts:
-                problem = hand(host, own)
-                if problem:
-                    raise ReplicaLostError(f"{host} cannot have {namespace!r}: {problem}")
-            del waiting[: len(some)]
-        return handed
-
-    def tidy(self, namespace: str, send: Send) -> int:
-        """Erase what is left here of a namespace that has gone; returns how many events."""
-        with self._writing:
-            found = self.memory.record.query(
-                f"SELECT event_id FROM events WHERE namespace = ? AND NOT {IS_COPY}", (namespace,)
-            )
-            self.memory.erase([row[0] for row in found])
-        self.ship(send)
-        return len(found)
-
-    def begin_joining(self, host: str) -> int:
-        """Keep what is written from now on for a host that is sent a copy; return where it is."""
+    def begin_joining(self, key: str) -> int:
+        """Keep what is written from now on for who is sent a copy; return where it is."""
         with self._shipping:
-            self.copies = [one for one in self.copies if one != host]
-            self._joining[host] = []
+            self.copies = [one for one in self.copies if one != key]
+            self._joining[key] = []
             return self.number
 
-    def end_joining(self, host: str, send: Send, confirm: Callable[[], bool]) -> None:
-        """Send what was kept for a host, and count it among the copies once that is confirmed.
+    def end_joining(
+        self, key: str, hand: Callable[[list[Shipment]], None], finish: Callable[[], None]
+    ) -> None:
+        """Hand over what was kept, the last of it while writers wait, and finish.
 
         Raises
         ------
         ReplicaLostError
-            The host did not take it.
+            Another host leads meanwhile; or what ``hand`` and ``finish`` raise.
         """
-        waiting = self._joining[host]
-        try:
-            while len(waiting) > 2:
-                self._hand_over(host, waiting, send)
-            # Writers wait for this last bit.
-            with self._shipping:
-                self._hand_over(host, waiting, send)
-                if not confirm():
-                    raise ReplicaLostError(f"another host leads shard {self.shard}: ask that one")
-                self.copies.append(host)
-                self.lost.pop(host, None)
-        finally:
-            self.stop_joining(host)
+        waiting = self._joining[key]
 
-    def stop_joining(self, host: str) -> None:
-        """Keep nothing for a host any more."""
-        self._joining.pop(host, None)
+        def hand_over() -> None:
+            while some := waiting[:_AT_ONCE]:
+                hand(some)
+                del waiting[: len(some)]
 
-    def _hand_over(self, host: str, waiting: list[Shipment], send: Send) -> None:
-        while some := waiting[:_AT_ONCE]:
-            problem = send(host, some)
-            if problem:
-                raise ReplicaLostError(f"{host} cannot have shard {self.shard}: {problem}")
-            del waiting[: len(some)]
+        while len(waiting) > 2:
+            hand_over()
+        # In the order in which shipping takes them.
+        with self._shipping, self._writing:
+            self.ship()
+            self._check_leads()
+            hand_over()
+            finish()
+
+    def stop_joining(self, key: str) -> None:
+        """Keep nothing for who was sent a copy any more."""
+        self._joining.pop(key, None)
+
+    # What others may see.
+
+    def public_since(self, seq: int) -> public_events.Public:
+        """Return what others may see, and changed after a number of the journal."""
+        return public_events.public_since(self.memory.record, seq, self.gone)
+
+    def renew_public(self, of: int, public: public_events.Public, moved: Mapping[str, int]) -> None:
+        """Take over what others may see of another shard; ``moved`` says which have their own."""
+
+        def is_of(number: int, namespace: str) -> bool:
+            return moved.get(namespace, number >> FIRST_ID) == of
+
+        with self._writing:
+            self._check_copies()
+            public_events.take_public(self.memory, self.origins, public, is_of)
+        self.ship()

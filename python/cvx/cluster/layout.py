@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import Self
 
 FIRST_ID = 36
 """A shard's ids begin at its number times two to the power of this: no two shards give one."""
@@ -70,15 +72,28 @@ class Layout:
         held = self.shards_of(namespace)
         return held[0] if len(held) == 1 else held[_hash(entity or "") % len(held)]
 
-    def left_by(self, namespace: str) -> tuple[int, ...]:
-        """Return the shards that a namespace that moved may have left something on."""
-        now = self.moved[namespace]
-        empty = {one for one in self.places if one >= self.shards} - {*self.moved.values()}
-        return tuple(sorted({_hash(namespace) % self.shards, *empty} - {now}))
+    def left(self, shard: int) -> frozenset[str]:
+        """Return the namespaces that moved, and are not on a shard any more."""
+        return frozenset(name for name, where in self.moved.items() if where != shard)
 
     def with_place(self, shard: int, place: Place) -> Layout:
         """Return the next layout, in which a shard is elsewhere."""
         return replace(self, version=self.version + 1, places={**self.places, shard: place})
+
+    def to_json(self) -> str:
+        """Return it as text, as ``cluster.json`` has it."""
+        return json.dumps(asdict(self), indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return what ``to_json`` wrote."""
+        told = json.loads(text)
+        places = {
+            int(shard): Place(one["primary"], tuple(one["copies"]), one["epoch"])
+            for shard, one in told["places"].items()
+        }
+        spread = {name: tuple(some) for name, some in told["spread"].items()}
+        return cls(told["version"], told["shards"], places, told["moved"], spread)
 
 
 def _hash(name: str) -> int:

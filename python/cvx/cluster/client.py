@@ -1,0 +1,291 @@
+"""The client's side of a cluster: sends requests to the hosts of shards, with deadlines."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import ray
+
+from cvx.cluster.layout import Layout
+from cvx.cluster.packing import plain_error, unpack
+from cvx.cluster.shard_store import READS
+from cvx.errors import CvxError, MissingShardsError, StoreError, UnknownError
+
+_COOL_S = 1.0
+"""So long a host that did not answer is not asked again, unless another layout comes first."""
+_PAUSE_S = 0.03
+_SHARE = 0.9
+_AT_ONCE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One verb for one shard.
+
+    Parameters
+    ----------
+    shard : int
+        Whose.
+    verb : str
+        Of a memory, of something it has ("causes.confirm"), or of an episode ("episode.act").
+    bound : tuple or None
+        In the name of which namespace, and what is shared with it; None at the root.
+    args, options
+        Of the verb.
+    namespace : str or None
+        Of which namespace it is, where that is known; it may have moved.
+    id : str
+        Its own: a shard that has done it answers as before, and does it no second time.
+    """
+
+    shard: int
+    verb: str
+    bound: tuple[str, tuple[str, ...]] | None
+    args: Sequence[Any]
+    options: Mapping[str, Any]
+    namespace: str | None = None
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def packed(self) -> tuple[Any, ...]:
+        """What a host is sent."""
+        return self.shard, self.id, self.verb, self.bound, self.args, self.options
+
+
+class ElsewhereError(UnknownError):
+    """What was asked for by its id alone is on another shard, or will be in a moment."""
+
+
+class Missing(NamedTuple):
+    """What stands in the place of an answer that did not come."""
+
+    shard: int
+
+    def __str__(self) -> str:
+        return f"shard {self.shard}"
+
+
+class ShardClient:
+    """Sends requests to shards on behalf of one client: where they are, and whom instead.
+
+    A host that did not answer is not asked for a while (a circuit breaker).
+
+    Parameters
+    ----------
+    coordinator : actor
+        Who knows where they are.
+    space : str
+        The namespace of Ray in which the actors are named.
+    deadline_s : float
+        So long a read waits, at most.
+    patience_s : float
+        So long a write waits for somebody to lead its shard.
+    """
+
+    def __init__(self, coordinator: Any, space: str, deadline_s: float, patience_s: float) -> None:
+        self.deadline_s, self.patience_s = deadline_s, patience_s
+        self._coordinator, self._space = coordinator, space
+        self._handles: dict[str, Any] = {}
+        self._shut: dict[str, float] = {}
+        self._looked = 0.0
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(_AT_ONCE)
+        self.misses = 0
+        self.closed = False
+        self.layout: Layout = ray.get(coordinator.layout.remote())[0]
+
+    @property
+    def broken(self) -> list[str]:
+        """The hosts that are not asked for a while."""
+        now = time.monotonic()
+        return sorted(host for host, until in self._shut.items() if until > now)
+
+    def close(self) -> None:
+        """Ask nobody any more, who waits for an answer included."""
+        self.closed = True
+
+    def check_open(self) -> None:
+        """Refuse to ask once it is closed.
+
+        Raises
+        ------
+        StoreError
+            It is.
+        """
+        if self.closed:
+            raise StoreError("this memory of a cluster is closed: open the cluster again")
+
+    def look_again(self, seconds: float = 1.0, *, at_once: bool = False) -> None:
+        """Ask the coordinator where everything is; seldom, however often this is called."""
+        with self._lock:
+            now = time.monotonic()
+            if now < self._looked + _PAUSE_S and not at_once:
+                return
+            self._looked = now
+        # Without the coordinator what is known serves on.
+        with suppress(ray.exceptions.RayError):
+            layout, dead = ray.get(self._coordinator.layout.remote(), timeout=max(seconds, 0.0))
+            if layout.version > self.layout.version:
+                # Who leads now was seen to live.
+                self._shut.clear()
+                self.layout = layout
+            for host in dead:
+                self._shut[host] = time.monotonic() + _COOL_S
+
+    def one(self, request: Request, end: float | None = None) -> Any:
+        """Return the answer of a shard, or `Missing`; raise what its memory raised.
+
+        A read ends at ``end`` of the monotonic clock, by default when its deadline is over.
+        """
+        self.check_open()
+        if request.verb in READS:
+            # What is left is for the way back.
+            return self._read(request, end or time.monotonic() + _SHARE * self.deadline_s)
+        return self._write(request)
+
+    def all(self, requests: Sequence[Request]) -> list[Any]:
+        """Return the answers of several shards, all within one deadline."""
+        self.check_open()
+        if len(requests) == 1:
+            return [self.one(requests[0])]
+        end = time.monotonic() + _SHARE * self.deadline_s
+        return list(self._threads.map(lambda one: self.one(one, end), requests))
+
+    def many(self, requests: Sequence[Request]) -> list[Any]:
+        """Return the answers to many reads in their order, in one call a host."""
+        self.check_open()
+        by_host: dict[str, list[int]] = {}
+        for place, request in enumerate(requests):
+            host = self.layout.places[request.shard].primary
+            by_host.setdefault(host, []).append(place)
+        answers: list[Any] = [(None, None)] * len(requests)
+        end, sent = time.monotonic() + _SHARE * self.deadline_s, dict[Any, str]()
+        for host, places in by_host.items():
+            with suppress(ValueError):
+                asked = [requests[place].packed for place in places]
+                sent[self._handle(host).many.remote(asked)] = host
+        done, _ = ray.wait(list(sent), num_returns=len(sent), timeout=self.deadline_s / 2)
+        for host in by_host.keys() - {sent[one] for one in done}:
+            self._miss(host)
+        for one in done:
+            try:
+                for place, packed in zip(by_host[sent[one]], ray.get(one), strict=True):
+                    answers[place] = unpack(packed)
+            except ray.exceptions.RayError as error:
+                self._miss(sent[one], error)
+
+        def settled(place: int) -> Any:
+            kind, answer = answers[place]
+            try:
+                # What moved, or was not answered, is asked again by itself.
+                return answer if kind in ("ok", "error") else self.one(requests[place], end)
+            except CvxError as error:  # one of many: the others are answered
+                return error
+
+        return list(self._threads.map(settled, range(len(requests))))
+
+    def _handle(self, host: str) -> Any:
+        handle = self._handles.get(host)
+        if handle is None:
+            handle = self._handles[host] = ray.get_actor(host, namespace=self._space)
+        return handle
+
+    def _miss(self, host: str, error: Exception | None = None) -> None:
+        """Ask a host no more for a while; another actor may have the name of one that died."""
+        self.misses += 1
+        self._shut[host] = time.monotonic() + _COOL_S
+        if isinstance(error, ray.exceptions.ActorDiedError):
+            self._handles.pop(host, None)
+
+    def _read(self, request: Request, end: float) -> Any:
+        """Ask the primary; where it does not answer soon, or not at all, the copies too."""
+        soon = self.deadline_s / 3
+        while (left := end - time.monotonic()) > 0:
+            self.check_open()
+            now = time.monotonic()
+            hosts = self.layout.places[request.shard].hosts()
+            open_now = [host for host in hosts if self._shut.get(host, 0.0) < now]
+            sent: dict[Any, str] = {}
+            for host in open_now:
+                self._send(request, host, sent)
+                last = host == open_now[-1]
+                answer = self._first(request, sent, left if last else min(soon, left))
+                if answer is not None:
+                    return answer[0]
+                if host in sent.values():
+                    self._miss(host)
+            self.look_again(min(end - time.monotonic(), soon))
+            request = self._where_now(request)
+            if not open_now and time.monotonic() + _PAUSE_S < end:
+                time.sleep(_PAUSE_S)
+        return Missing(request.shard)
+
+    def _write(self, request: Request) -> Any:
+        """Ask who leads, until somebody does; a request that came twice is done once."""
+        end, sent, epoch = time.monotonic() + self.patience_s, dict[Any, str](), -1
+        while (left := end - time.monotonic()) > 0:
+            self.check_open()
+            place = self.layout.places[request.shard]
+            if not sent or place.epoch != epoch:
+                epoch = place.epoch
+                self._send(request, place.primary, sent)
+            answer = self._first(request, sent, min(left, self.deadline_s))
+            if answer is not None:
+                return answer[0]
+            if not sent:
+                time.sleep(_PAUSE_S)
+            self.look_again(at_once=True)
+            request = self._where_now(request)
+        raise MissingShardsError(
+            f"shard {request.shard} did not take a write within {self.patience_s:g} s: it is not "
+            "acknowledged; see stats(), and write it again with a key of its own"
+        )
+
+    def _send(self, request: Request, host: str, sent: dict[Any, str]) -> None:
+        # A host that Ray does not know was never started, or is gone for good.
+        with suppress(ValueError):
+            sent[self._handle(host).call.remote(request.packed)] = host
+
+    def _where_now(self, request: Request) -> Request:
+        """Return a request for the shard that its namespace has moved to."""
+        if request.namespace is None:
+            return request
+        held = self.layout.shards_of(request.namespace)
+        return replace(request, shard=held[0]) if len(held) == 1 else request
+
+    def _first(self, request: Request, sent: dict[Any, str], seconds: float) -> tuple[Any] | None:
+        """Return the first answer of those asked; None where there is none in time."""
+        end = time.monotonic() + seconds
+        while sent and (left := end - time.monotonic()) > 0:
+            (one, *_) = sent
+            if len(sent) > 1:
+                done, _ = ray.wait(list(sent), num_returns=1, timeout=left)
+                if not done:
+                    break
+                (one,) = done
+            try:
+                kind, answer = unpack(ray.get(one, timeout=left))
+            except ray.exceptions.GetTimeoutError:
+                break
+            except ray.exceptions.RayTaskError as error:
+                # A fault of a verb, not of its host.
+                raise plain_error(error) from None
+            except ray.exceptions.RayError as error:
+                self._miss(sent.pop(one), error)
+                continue
+            del sent[one]
+            if kind == "error":
+                raise answer
+            if kind == "elsewhere" and request.namespace is None:
+                # It cannot be looked up: others are asked.
+                raise ElsewhereError("it is of a namespace that moves to another shard")
+            if kind == "ok":
+                return (answer,)
+        return None
