@@ -275,6 +275,7 @@ def stats(store: Store = None, json: Json = False) -> None:
             "damaged": counts["damaged"],
             "set_aside": set_aside(memory.record),
             "calibration": counts["calibration"],
+            "sources": counts["sources"],
         }
     if json:
         emit(told)
@@ -288,6 +289,13 @@ def stats(store: Store = None, json: Json = False) -> None:
                 line(f"{f'{name} kept':<18} {value[name]} (at most {value[f'most_{name}']})")
         elif key == "calibration" and value is not None:
             _show_calibration(value)
+        elif key == "sources":
+            for space, sources in value.items():
+                for name, known in sources.items():
+                    said = f"advice helped {known['helped']}, failed {known['failed']}"
+                    said += ", left out of recall" if known["left_out"] else ""
+                    whose = f" in {space}" if space else ""
+                    line(f"{'source':<18} {name or '(no label)'}{whose}: {said}")
         elif value not in (None, [], 0) or key == "events":
             line(f"{key.replace('_', ' '):<18} {value}")
 

@@ -14,6 +14,7 @@ from cvx.causal.forgetting import Vitality
 from cvx.causal.graph_data import GraphInRecord
 from cvx.embed import Embedder
 from cvx.errors import InvalidInputError
+from cvx.learn.reputation import SOURCES, Reputation
 from cvx.memory.causes import active_events
 from cvx.memory.namespace_access import Identity
 from cvx.memory.resources import SharedState, noun_repr
@@ -86,10 +87,22 @@ class Admin:
         ``bytes`` are those of the texts and vectors of all events. ``history`` counts the logged
         ``decisions`` and the ``changes`` in the journal, with the limits of ``keep_history``.
         ``calibration`` is how the logged predictions of success turned out, None if there are none.
+        ``sources`` says, by namespace and source, how often advice that was followed ``helped`` or
+        ``failed``, and whether recall leaves the source out.
         """
-        found = logged_calibration(self._shared.record)
-        counted = self._shared.store.stats()
-        return {**counted, "calibration": None if found is None else found.to_dict()}
+        record = self._shared.record
+        found = logged_calibration(record)
+        states = record.query("SELECT name FROM model_state WHERE name GLOB ?", (f"{SOURCES}*",))
+        sources = {}
+        for (name,) in states:
+            known = self._shared.read_state(name, Reputation.from_dict)
+            if known is not None and (told := known.told()):
+                sources[name.removeprefix(SOURCES)] = told
+        return {
+            **self._shared.store.stats(),
+            "calibration": None if found is None else found.to_dict(),
+            "sources": sources,
+        }
 
     def check(self) -> list[str]:
         """Read every row of the record and name those that are not what was written."""

@@ -99,7 +99,8 @@ def take_feedback(
                 f"it showed {noted['shown']}"
             )
         noted = {**noted, "followed": events, "helped": helped}
-        nodes = {event.event_id: event.node for event in shared.record.events(events)}
+        listed = shared.record.events(events)
+        nodes = {event.event_id: event.node for event in listed}
         write.take_feedback(
             number,
             noted,
@@ -109,6 +110,11 @@ def take_feedback(
         )
         if helped is not None:
             write.count_use({event_context(event): helped for event in events})
+        if helped is not None and listed:
+            sources, well = {event.source for event in listed}, bool(helped)
+            recaller.judge(
+                write, noted["namespace"], lambda known: known.count(sources, helped=well)
+            )
         if noted["refresh"] == "used":
             write.touch(dict.fromkeys(events, noted["now"]))
     if helped and events:

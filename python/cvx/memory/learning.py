@@ -21,7 +21,7 @@ from cvx.arguments import (
     wrong,
 )
 from cvx.cue import sound_cue
-from cvx.errors import InvalidInputError, NotLoggedError, UnknownError
+from cvx.errors import NotLoggedError, UnknownError
 from cvx.learn.attribution import Attribution
 from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showed
 from cvx.memory.namespace_access import Identity
@@ -119,18 +119,22 @@ class Learning:
 
         Parameters
         ----------
-        what : {"recall"}, default "recall"
-            What feedback taught of ranking: recall goes by the shipped or tuned weights again, and
-            learns anew. What was counted and written down stays.
+        what : {"recall", "sources"}, default "recall"
+            "recall": what feedback taught of ranking; recall goes by the shipped or tuned weights
+            again, and learns anew. "sources": whose advice failed; recall leaves no source out
+            until more of it fails. What was counted and written down stays.
 
         Raises
         ------
         InvalidInputError
             Something else.
         """
-        if not isinstance(what, str) or what != "recall":
-            raise InvalidInputError(f"what is {what!r:.60}: give 'recall'")
-        self._recaller.forget_feedback(self._identity.namespace)
+        forget = {
+            "recall": self._recaller.forget_feedback,
+            "sources": self._recaller.forget_sources,
+        }
+        among(*forget)("what", what)
+        forget[what](self._identity.namespace)
 
     @checked(k=RECALL["k"], pipeline=RECALL["pipeline"])
     def candidates(

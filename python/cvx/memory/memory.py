@@ -1179,7 +1179,8 @@ class Memory:
 
         Shown, followed and helped are counted apart: what was shown and not followed is not
         blamed, and nothing is praised for an outcome that it had no part in. What was followed may
-        be said before the outcome is known; it counts as followed once it is.
+        be said before the outcome is known; it counts as followed once it is. A labelled source
+        whose advice keeps failing when it is followed is left out of the namespace's recalls.
 
         Parameters
         ----------

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -14,11 +15,13 @@ import numpy.typing as npt
 from cvx.arguments import Check, a_share, among, number, one_of, optional, some_texts, whole
 from cvx.embed import embed_query
 from cvx.errors import (
+    DamagedStoreError,
     InvalidInputError,
     PipelineNotKeptWarning,
     StaleCueWarning,
     warn,
 )
+from cvx.learn.reputation import SOURCES, Reputation
 from cvx.memory.namespace_access import Identity
 from cvx.memory.resources import SharedState
 from cvx.memory.settings import (
@@ -44,6 +47,7 @@ from cvx.recall.visible_events import Asker, scope_of, ways_sql
 from cvx.render.packing import Fitted
 from cvx.scoring.feedback import FeedbackRanker, rows_of
 from cvx.scoring.off_policy import drawn_from
+from cvx.store import Writer
 from cvx.store.history import Versions
 from cvx.store.lock import Tail
 from cvx.types import Cue, Decision, Event, Hit, IntArray, Source, Vector, Where
@@ -91,7 +95,8 @@ class Recaller:
         self._looked: object = None
         # By number: what was recalled, and is written down if feedback follows.
         self._open: OrderedDict[int, _Shown] = OrderedDict()
-        self._learned: dict[str, tuple[Tail, int | None, FeedbackRanker | None]] = {}
+        # By name of the state: the end of the journal, when it was stored, and what is made of it.
+        self._learned: dict[str, tuple[Tail, int | None, Any]] = {}
         # By namespace: the last cue's hash, its turn, and how many turns it was asked.
         self._asked: dict[str, tuple[str, int, int]] = {}
 
@@ -211,20 +216,55 @@ class Recaller:
             shared.now,
             shared.noted.used,
             self.learned,
+            self.failing,
         )
 
     def learned(self, namespace: str) -> FeedbackRanker | None:
         """Return what feedback taught of the recalls of a namespace."""
-        record, name = self._shared.record, f"{NAME}:{namespace}"
-        known, tail = self._learned.get(namespace), record.tail()
+        made: FeedbackRanker | None = self._kept(f"{NAME}:{namespace}", FeedbackRanker.from_dict)
+        return made
+
+    def failing(self, namespace: str) -> Mapping[str, str]:
+        """Return the sources that a namespace is not shown, each with the reason."""
+        name = f"{SOURCES}{namespace}"
+        return self._kept(name, lambda told: Reputation.from_dict(told).left_out()) or {}
+
+    def _kept(self, name: str, made: Callable[[Mapping[str, Any]], Any]) -> Any:
+        """Return what is made of a state of the record, made anew when it has changed."""
+        record = self._shared.record
+        known, tail = self._learned.get(name), record.tail()
         if known is None or known[0] != tail:
             when = stored_at(record, name)
-            ranker = None if known is None else known[2]
-            if known is None or known[1] != when:
-                told = record.state(name)
-                ranker = FeedbackRanker.from_dict(told) if told else None
-            self._learned[namespace] = known = tail, when, ranker
+            same = known is not None and known[1] == when
+            what = known[2] if same else self._shared.read_state(name, made)
+            self._learned[name] = known = tail, when, what
         return known[2]
+
+    def judge(self, write: Writer, namespace: str, change: Callable[[Reputation], object]) -> None:
+        """Change what is known of the sources of a namespace, and store it."""
+        known = self._reputation(namespace)
+        change(known)
+        write.set_state(f"{SOURCES}{namespace}", known.to_dict())
+
+    def _reputation(self, namespace: str) -> Reputation:
+        # Read anew: the changes of a block of transactions all have one time.
+        return (
+            self._shared.read_state(f"{SOURCES}{namespace}", Reputation.from_dict) or Reputation()
+        )
+
+    def find_false(self, namespace: str, sources: Collection[str]) -> None:
+        """Leave out of recall what the advice of a namespace leaves out."""
+        if {*sources} != {*self._reputation(namespace).found_false}:
+            with self._shared.record.transaction() as write:
+                self.judge(write, namespace, lambda known: known.find_false(sources))
+
+    def forget_sources(self, namespace: str) -> None:
+        """Leave no source out for what was said or found up to now."""
+        with self._shared.record.transaction() as write:
+            with suppress(DamagedStoreError):
+                self.judge(write, namespace, Reputation.reset)
+                return
+            write.set_state(f"{SOURCES}{namespace}", {})
 
     def learn(
         self, number: int, namespace: str, helped: Sequence[int], not_helped: set[int]

@@ -16,6 +16,7 @@ from cvx.arguments import a_time, wrong
 from cvx.embed import Embedder
 from cvx.errors import (
     ClockWarning,
+    DamagedStoreError,
     EmbedderAnswerError,
     StoreError,
     UnknownError,
@@ -226,6 +227,23 @@ class SharedState(Follower):
     def checked(self, vector: Vector) -> Vector:
         """Return a vector that the index takes, or raise what is wrong with it."""
         return storable_vector("the vector", vector, self.dim, self.metric, self.kind.embedder)
+
+    def read_state(self, name: str, made: Callable[[Mapping[str, Any]], Any]) -> Any:
+        """Return what is made of a state of the record, None where there is none.
+
+        Raises
+        ------
+        DamagedStoreError
+            It cannot be made of that: a file from elsewhere may hold anything.
+        """
+        told = self.record.state(name)
+        try:
+            return made(told) if told else None
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise DamagedStoreError(
+                f"the state {name!r} cannot be read ({type(error).__name__}: {error}): "
+                f"memory.learning.reset({name.partition(':')[0]!r}) lets go of it"
+            ) from error
 
     @watched("embed", "texts")
     def embed(self, texts: Sequence[str]) -> list[Vector]:

@@ -436,6 +436,8 @@ class RecallEngine:
         When events were used, where that is not written down yet.
     learned : callable
         From who asks to what feedback taught of its recalls, or None.
+    failing : callable
+        From who asks to the sources that it is not shown, each with the reason.
     """
 
     corpus: Corpus
@@ -444,6 +446,7 @@ class RecallEngine:
     clock: Callable[[], int]
     pending: Mapping[int, int]
     learned: Callable[[str], FeedbackRanker | None] = lambda _: None
+    failing: Callable[[str], Mapping[str, str]] = lambda _: {}
 
     def view(self, asker: Asker, cue: Cue, k: int) -> View:
         """Return what an asker sees at this moment, inside ``Record.reading``."""
@@ -492,9 +495,12 @@ def run_recall(
     """
     asked = sound_cue(cue)
     whole = cue.words() if isinstance(cue, Cue) else cue
+    asker = replace(asker, failing=ground.failing(asker.namespace))
     trace = Trace(
         asked.words(), asker.namespace, cue_hash(asked), asked.place, passed=asker.passed()
     )
+    if any(map(asker.left_out, asker.where)):
+        trace.failing = asker.failing
     if not asked.words().strip() and asked.vector is None:
         trace.problems.append("the cue says nothing: nothing was looked for")
     if len(asked.words()) < len(whole):

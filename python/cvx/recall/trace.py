@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cvx.escaping import html_table, one_line, printable
@@ -52,6 +52,9 @@ class Trace:
         The turn it was asked in.
     passed : list of str
         The filters that every candidate has passed.
+    failing : mapping of str to str
+        Labels of sources (``source=``) that were left out since their advice keeps failing, each
+        with what is known of it; a filter that names one sees it.
     sources : list of SourceReport
         Each source that was asked.
     problems : list of str
@@ -82,6 +85,7 @@ class Trace:
     cue_hash: str = ""
     turn: int | None = None
     passed: list[str] = field(default_factory=list)
+    failing: Mapping[str, str] = field(default_factory=dict)
     sources: list[SourceReport] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     candidates: int = 0
@@ -109,6 +113,7 @@ class Trace:
         found = ", ".join(f"{s.name} {s.found}" for s in self.sources if not s.problem)
         lines.append(f"candidates: {self.candidates}" + (f" ({found})" if found else ""))
         lines += [f"{source.name}: {source.problem}" for source in self.sources if source.problem]
+        lines += [f"source {one!r} is left out: {why}" for one, why in self.failing.items()]
         lines += self.problems
         lines = [printable(line) for line in lines]
         if self.held == 0:

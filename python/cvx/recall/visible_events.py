@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -44,12 +44,19 @@ class Asker:
         One of them is enough. Their ``ids`` are events; ``namespaces`` narrow what can be seen.
     outcome : {"success", "failure", "any"}, default "success"
         What may come back where a filter does not say.
+    failing : mapping of str to str
+        Sources that a filter leaves out unless it names sources or events, each with the reason.
     """
 
     namespace: str = DEFAULT_NAMESPACE
     also: tuple[str, ...] = ()
     where: tuple[Filter, ...] = (Filter(),)
     outcome: str = "success"
+    failing: Mapping[str, str] = field(default_factory=dict)
+
+    def left_out(self, where: Filter) -> Mapping[str, str]:
+        """Return the sources that one of the filters leaves out."""
+        return self.failing if where.source is None and where.ids is None else {}
 
     def passed(self) -> list[str]:
         """Say what everything that comes back has passed.
@@ -133,12 +140,19 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
         _check_range("min_reward", where.min_reward, "max_reward", where.max_reward)
         asked = spaces if where.namespaces is None else narrowed(spaces, where.namespaces)
         base = corpus.base_mask(tuple(asked), _RECALLABLE[where.outcome or asker.outcome])
+        out = [corpus.source_codes.get(one, -1) for one in asker.left_out(where)]
+        if out:
+            base = base & ~np.isin(corpus.sources, out)
         visible = visible | _narrowed(corpus, base, where)
     sql, values = _sql(asker)
     outcomes = {where.outcome or asker.outcome for where in asker.where}
     recallable = _RECALLABLE[outcomes.pop()] if len(outcomes) == 1 else None
     readable = corpus.base_mask(tuple(spaces), recallable)
-    if len(asker.where) == 1 and all(getattr(where, part) is None for part in _OF_RECORD):
+    if (
+        len(asker.where) == 1
+        and not out
+        and all(getattr(where, part) is None for part in _OF_RECORD)
+    ):
         inside = where._replace(
             namespaces=asked,
             ids=None if where.ids is None else corpus.nodes_of(np.flatnonzero(visible)),
@@ -244,7 +258,8 @@ _KIND = "CASE {0}.type WHEN 'integer' THEN 'real' ELSE {0}.type END"
 def ways_sql(asker: Asker) -> tuple[str, list[object]]:
     """Return what passes one of the asker's filters, as a condition over ``events``."""
     each = [
-        _filter_sql(where, _RECALLABLE[where.outcome or asker.outcome]) for where in asker.where
+        _filter_sql(where, _RECALLABLE[where.outcome or asker.outcome], asker.left_out(where))
+        for where in asker.where
     ]
     ways = " OR ".join(f"({condition})" for condition, _ in each) or "false"
     return f"({ways})", [value for _, some in each for value in some]
@@ -257,7 +272,9 @@ def _sql(asker: Asker) -> tuple[str, list[object]]:
     return f"{sql} AND {ways}", [*values, *more]
 
 
-def _filter_sql(where: Filter, recallable: bool | None) -> tuple[str, list[object]]:
+def _filter_sql(
+    where: Filter, recallable: bool | None, left_out: Collection[str]
+) -> tuple[str, list[object]]:
     parts, values = ["true"], list[object]()
     if recallable is not None:
         parts.append("recallable = ?")
@@ -278,6 +295,9 @@ def _filter_sql(where: Filter, recallable: bool | None) -> tuple[str, list[objec
     if where.namespaces is not None:
         parts.append("namespace IN (SELECT value FROM json_each(?))")
         values.append(json.dumps(list(where.namespaces)))
+    if left_out:
+        parts.append("source NOT IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps([*left_out]))
     condition, told = _record_sql(where)
     return " AND ".join([*parts, *filter(None, [condition])]), [*values, *told]
 
