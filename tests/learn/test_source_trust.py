@@ -102,6 +102,7 @@ def test_a_demonstration_is_not_blamed_for_what_came_after_its_first_steps() -> 
         episode.discard()
 
 
+@pytest.mark.requirement("B15")
 def test_advice_of_one_source_says_so_and_its_copies_count_less() -> None:
     few, many = _lived(), _lived()
     for memory, copies in ((few, 1), (many, 10)):

@@ -145,6 +145,7 @@ def test_near_copies_take_one_of_the_first_places() -> None:
     )
 
 
+@pytest.mark.requirement("B15")
 def test_a_labelled_source_takes_half_of_the_first_places() -> None:
     memory = _memory()
     for at in range(6):
