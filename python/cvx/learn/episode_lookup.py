@@ -1,14 +1,83 @@
-"""The closed episodes of a memory, by the nodes of their steps."""
+"""The closed episodes of a memory, by their numbers and by the nodes of their steps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, overload
 
 from cvx.types import Edge, Episode, Event, Hit, Step, task_of_tags
 
 if TYPE_CHECKING:
     from cvx.index import RawIndex
+
+
+class ClosedEpisodes(Sequence[Episode]):
+    """The closed episodes, oldest first; those of the record are read when they are asked for.
+
+    Parameters
+    ----------
+    read : callable, optional
+        From numbers of episodes to those of them that are there, in any order.
+    """
+
+    def __init__(self, read: Callable[[Collection[int]], Iterable[Episode]] | None = None) -> None:
+        self._read = read
+        # None for one that was not read yet.
+        self._known: dict[int, Episode | None] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __contains__(self, number: object) -> bool:
+        return number in self._known
+
+    def __iter__(self) -> Iterator[Episode]:
+        return iter(self.of([*self._known]))
+
+    @overload
+    def __getitem__(self, place: int) -> Episode: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Episode]: ...
+    def __getitem__(self, place: int | slice) -> Episode | list[Episode]:
+        numbers = [*self._known][place]
+        return self.of(numbers) if isinstance(numbers, list) else self.of([numbers])[0]
+
+    def append(self, episode: Episode) -> None:
+        """Add an episode at the end."""
+        self._known[int(episode.episode_id or 0)] = episode
+
+    def note(self, numbers: Iterable[int]) -> None:
+        """Add episodes at the end that are to be read when they are asked for."""
+        for number in numbers:
+            self._known.setdefault(number, None)
+
+    def of(self, numbers: Sequence[int]) -> list[Episode]:
+        """Return the episodes of these numbers, without those that are none of them."""
+        missing = {n for n in numbers if n in self._known and self._known[n] is None}
+        if missing and self._read is not None:
+            self._known.update((int(one.episode_id or 0), one) for one in self._read(missing))
+        found = (self._known.get(number) for number in numbers)
+        return [episode for episode in found if episode is not None]
+
+    def since(self, number: int) -> list[int]:
+        """Return the numbers of all but so many, the oldest."""
+        return [*self._known][number:]
+
+    def renew(self, touched: Collection[int], there: Collection[int]) -> list[Episode]:
+        """Read episodes anew when they are asked for, and drop those that are not there any more.
+
+        Returns
+        -------
+        list of Episode
+            Those of them that had been read, as they were.
+        """
+        before = [one for number in touched if (one := self._known.get(number)) is not None]
+        for number in touched:
+            if number not in there:
+                self._known.pop(number, None)
+            elif number in self._known:
+                self._known[number] = None
+        return before
 
 
 class EpisodeLookup:
@@ -21,6 +90,8 @@ class EpisodeLookup:
     ----------
     index : RawIndex
         Where the nodes live.
+    read : callable, optional
+        From a node that no episode was added of to the episode that it is a step of, if any.
 
     Attributes
     ----------
@@ -28,11 +99,23 @@ class EpisodeLookup:
         Nodes that are no part of a continuation: they were archived, quarantined or erased.
     """
 
-    def __init__(self, index: RawIndex) -> None:
+    def __init__(
+        self, index: RawIndex, read: Callable[[int], Episode | None] = lambda _: None
+    ) -> None:
         self.away: set[int] = set()
+        self._read = read
         self._index = index
         self._inverse = index.metric == "l2"
-        self._origin: dict[int, tuple[Episode, tuple[Step, ...], int, int]] = {}
+        # None for a node that is no step of a closed episode.
+        self._origin: dict[int, tuple[Episode, tuple[Step, ...], int, int] | None] = {}
+
+    def _find(self, node: int) -> tuple[Episode, tuple[Step, ...], int, int] | None:
+        if node not in self._origin:
+            episode = self._read(node)
+            if episode is not None:
+                self.add(episode)
+            self._origin.setdefault(node, None)
+        return self._origin[node]
 
     def add(self, episode: Episode) -> None:
         """Take in an episode; its steps without node stay unknown."""
@@ -68,16 +151,13 @@ class EpisodeLookup:
             self.add(episode)
 
     def forget(self, nodes: Iterable[int]) -> None:
-        """Let go of the episodes that these nodes are steps of."""
+        """Look for the episodes of these nodes anew when they are asked for."""
         for node in nodes:
-            known = self._origin.get(node)
-            for step in known[0].steps if known is not None else ():
-                if step.node is not None:
-                    self._origin.pop(step.node, None)
+            self._origin.pop(node, None)
 
     def episode(self, node: int) -> Episode | None:
         """Return the episode that a node is a step of."""
-        known = self._origin.get(node)
+        known = self._find(node)
         return known[0] if known else None
 
     def task_type(self, node: int) -> str | None:
@@ -87,12 +167,12 @@ class EpisodeLookup:
 
     def place(self, node: int) -> int | None:
         """Return the number of the step within its episode."""
-        known = self._origin.get(node)
+        known = self._find(node)
         return known[3] if known else None
 
     def event(self, node: int) -> Event | None:
         """Return the step as it was recorded."""
-        known = self._origin.get(node)
+        known = self._find(node)
         return known[0].steps[known[3]] if known else None
 
     def hit(
@@ -119,7 +199,7 @@ class EpisodeLookup:
             What the edges on the way add to its score.
         """
         similarity = 1.0 / (1.0 + distance) if self._inverse else 1.0 - distance
-        known = self._origin.get(node)
+        known = self._find(node)
         if known is None:
             own = self._index.step(node)
             event = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from cvx.errors import (
     EpisodeEndedError,
     InvalidInputError,
 )
+from cvx.learn.closed_episodes import ClosedEpisodes
 from cvx.store.rows import OWN_ENTITIES
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector
 from cvx.validation import (
@@ -105,10 +106,12 @@ class EpisodeRecorder:
         The first numbers to give out.
     now : callable, optional
         Returns the time of a step that brings none of its own; by default steps are counted.
+    read : callable, optional
+        As for ``ClosedEpisodes``.
 
     Attributes
     ----------
-    log : list of Episode
+    log : ClosedEpisodes
         The closed episodes, oldest first.
     clock : int
         No step without a time of its own gets an earlier one.
@@ -129,8 +132,9 @@ class EpisodeRecorder:
         first_episode: int = 0,
         first_entity: int = 0,
         now: Callable[[], int] | None = None,
+        read: Callable[[Collection[int]], Iterable[Episode]] | None = None,
     ) -> None:
-        self.log: list[Episode] = []
+        self.log = ClosedEpisodes(read)
         self.clock = 0
         self._now = now
         self._episode, self._entity = first_episode, first_entity

@@ -326,11 +326,16 @@ class ActiveMemory:
             phase,
             1.0 if clock is None else HOUR_US,
         )
-        self.mdp, self.usage, self.decay = mdp, self._models.usage, self._models.decay
+        self.usage, self.decay = self._models.usage, self._models.decay
         self.recorder, self.history = self._models.recorder, self._models.history
         self._open: dict[int, _Open] = {}
         self._closed: set[int] = set()
         self._current: OpenEpisode | None = None
+
+    @property
+    def mdp(self) -> RegionMDP | None:
+        """The region model, as given or made; it learns when it is asked for first."""
+        return self._models.mdp
 
     def usage_of(self, namespace: str) -> UsageTracker | None:
         """Return what a namespace may know of the counts of use."""

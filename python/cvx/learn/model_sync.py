@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cvx.errors import StoreError
 from cvx.learn.attribution import Outcome, without_gone
@@ -21,11 +21,18 @@ from cvx.scoring import UsageTracker
 from cvx.store import Record
 from cvx.store.namespaces import least_visible, readers, reads
 from cvx.store.replica import Replica
-from cvx.store.rows import AMONG, DISCARDED, listed
+from cvx.store.rows import AMONG, DISCARDED, OPEN, listed
 from cvx.types import Episode, Hit
 
 if TYPE_CHECKING:
     from cvx.index import RawIndex
+
+_IS_CLOSED = f"episodes.kind NOT LIKE '{OPEN}%' AND episodes.kind NOT LIKE '{DISCARDED}%'"
+_CLOSED = (
+    "SELECT episode_id, (SELECT timestamp FROM events WHERE episode = episode_id"
+    f" ORDER BY event_id DESC LIMIT 1) FROM episodes WHERE {_IS_CLOSED} ORDER BY episode_id"
+)
+"""The closed episodes, each with the time of its last step."""
 
 
 class TakenBackError(StoreError):
@@ -59,7 +66,7 @@ class LearnedModels:
     rules : Rules
         What is learned, and how.
     mdp, usage, decay
-        As for ``ActiveMemory``.
+        As for ``ActiveMemory``. The region model learns when it is asked for first.
     learned : LearnedScorer
         Of the loop's own namespace.
     also : tuple of str
@@ -72,7 +79,8 @@ class LearnedModels:
     history : EpisodeLookup
         The episodes by the nodes of their steps.
     recorder : EpisodeRecorder
-        Has the closed episodes in its ``log``, oldest first, and gives out numbers.
+        Has the closed episodes in its ``log``, oldest first, and gives out numbers. Those of a
+        store are read when they are asked for.
     ledger : DecayLedger
         Rewards before any decay.
     distrusted : frozenset of str
@@ -101,11 +109,13 @@ class LearnedModels:
         self.index = index
         self.record = record
         self.rules = rules
-        self.mdp = mdp
+        self._mdp = mdp
+        self._mdp_learned = mdp is None or bool(len(mdp))
+        self._came_before: list[Episode] = []
         self.usage = usage
         self.decay = decay
         self.also = also
-        self.history = EpisodeLookup(index)
+        self.history = EpisodeLookup(index, self._episode_of_node)
         self.ledger = DecayLedger()
         self.distrusted: frozenset[str] = frozenset()
         self.unlearned = 0
@@ -117,7 +127,7 @@ class LearnedModels:
         # Blocks of transactions in which something was taken in; and how many were taken back.
         self._blocks: set[int] = set()
         self._blocks_taken_back = len(record.taken_back)
-        self._known: set[int | None] = set()
+        self._known: set[int] = set()
         # Put away, and in no index.
         self._away_events = frozenset[int]()
         # Written, and yet to be taken in.
@@ -132,21 +142,39 @@ class LearnedModels:
         if replica is None:
             replica = Replica(self.record, None, (self.index, 0))
         self._seen = self._noticed = self.record.tail().seq
-        self._put_away(self.record.put_away(), ())
+        self._away_events, away = self._events_put_away(), self.record.put_away()
+        self.history.put_away(away)
         self.distrusted = self.record.quarantined_sources()
-        episodes = self._recorded()
         first_episode, first_entity = self.record.next_ids()
         self.recorder = EpisodeRecorder(
-            first_episode=first_episode, first_entity=first_entity, now=clock
+            first_episode=first_episode,
+            first_entity=first_entity,
+            now=clock,
+            read=self._read_episodes,
         )
-        learned = [episode for episode in episodes if self._remember(episode)]
-        if replica.fresh is None:
-            learned = [*self._came_with_the_index(), *learned]
-        if self.mdp is not None and not len(self.mdp) and learned:
-            self.mdp.learn_from_episodes(self.index, learned)
-            self.mdp.leave_out(self.history.away)
-        if episodes:
+        found = self.record.query(_CLOSED)
+        self._known = {number for number, _ in found}
+        self.recorder.log.note(number for number, _ in found)
+        self.recorder.clock = max((last + 1 for _, last in found if last is not None), default=0)
+        if found:
             self._restore_counts()
+        if replica.fresh is None:
+            # Nothing but the record says what this index has to hold.
+            self._came_before = self._came_with_the_index()
+            self.recorder.log.of([*self._known])
+
+    @property
+    def mdp(self) -> RegionMDP | None:
+        """The region model, which has learned from all that was closed."""
+        if self._mdp is not None and not self._mdp_learned:
+            with self.record.reading(), self.mutex:
+                if not self._mdp_learned:
+                    self._mdp_learned = True
+                    log = [episode for episode in self.recorder.log if _teaches_regions(episode)]
+                    if self._came_before or log:
+                        self._mdp.learn_from_episodes(self.index, [*self._came_before, *log])
+                        self._mdp.leave_out(self.history.away)
+        return self._mdp
 
     def _came_with_the_index(self) -> list[Episode]:
         """Return the timelines of nodes that the record does not have, where something was done.
@@ -164,11 +192,9 @@ class LearnedModels:
             self.recorder.clock = max(self.recorder.clock, episode.steps[-1].timestamp + 1)
         return [episode for episode in found if episode.actions]
 
-    def _recorded(self, numbers: Iterable[int] | None = None) -> list[Episode]:
+    def _recorded(self, numbers: Iterable[int]) -> list[Episode]:
         """Return closed episodes of the record, with rewards as they were before any decay."""
-        before: dict[int | None, float] = {}
-        for _, node, reward, _ in self.record.decays():
-            before.setdefault(node, reward)
+        before: Mapping[Any, float] = self.ledger.original
         return [
             replace(
                 episode,
@@ -180,22 +206,24 @@ class LearnedModels:
             for episode in self.record.episodes(numbers)
         ]
 
-    def _remember(self, episode: Episode) -> bool:
-        """Take in a closed episode of the record; tell whether all of it is in the index."""
-        nodes = [step.node for step in episode.steps]
-        unknown = [node for node in nodes if node is not None and node not in self.index]
-        if unknown:
-            raise StoreError(
-                f"the record has node {unknown[0]}, the index has not: load the index that "
-                "was saved with it"
-            )
-        self.history.add(episode)
-        self.recorder.log.append(episode)
-        if episode.steps:
-            last = episode.steps[-1].timestamp
-            self.recorder.clock = max(self.recorder.clock, last + 1)
-        self._known.add(episode.episode_id)
-        return bool(nodes) and _in_index(episode)
+    def _read_episodes(self, numbers: Collection[int]) -> list[Episode]:
+        """Return closed episodes of the record, found by their nodes from now on."""
+        found = self._recorded(numbers)
+        for episode in found:
+            nodes = (step.node for step in episode.steps)
+            unknown = [node for node in nodes if node is not None and node not in self.index]
+            if unknown:
+                raise StoreError(
+                    f"the record has node {unknown[0]}, the index has not: load the index that "
+                    "was saved with it"
+                )
+            self.history.add(episode)
+        return found
+
+    def _episode_of_node(self, node: int) -> Episode | None:
+        """Return the closed episode that a node is a step of."""
+        found = self.record.query("SELECT episode FROM events WHERE node = ?", (node,))
+        return next(iter(self.recorder.log.of([row[0] for row in found])), None)
 
     def _restore_counts(self) -> None:
         if self.usage is not None:
@@ -319,7 +347,7 @@ class LearnedModels:
         if self.usage is not None:
             self.usage.put(update.counts, update.whose)
         self._scorers[episode.namespace] = update.scorer
-        if update.teaches and episode.steps and _in_index(episode):
+        if update.teaches and _teaches_regions(episode):
             self._unread.append(episode)
 
     def _follow(self) -> None:
@@ -332,8 +360,8 @@ class LearnedModels:
                     self.index.set_reward(node, self._rewards[node])
                 del self._rewards[node]
             while self._unread:
-                if self.mdp is not None:
-                    self.mdp.update(self._unread[0])
+                if self._mdp is not None and self._mdp_learned:
+                    self._mdp.update(self._unread[0])
                 self._unread.popleft()
 
     def _still_there(self, outcome: Outcome) -> Outcome:
@@ -395,9 +423,9 @@ class LearnedModels:
                 )
             if len(self.record.taken_back) != self._blocks_taken_back:
                 self._blocks_taken_back = len(self.record.taken_back)
-                if self.mdp is not None:
+                if self._mdp is not None and self._mdp_learned:
                     # The index was built anew, and may have other regions under the same numbers.
-                    self.mdp.relearn()
+                    self._mdp.relearn()
             seq = self.record.tail().seq
             if seq == self._seen:
                 return
@@ -408,9 +436,15 @@ class LearnedModels:
                 every = self.record.query("SELECT episode_id FROM episodes")
                 closed = {number for (number,) in every} - self._known
             if closed:
-                others = self._recorded(closed)
-                self._unread.extend(episode for episode in others if self._remember(episode))
                 self._restore_counts()
+                for episode in self._read_episodes(closed):
+                    self.recorder.log.append(episode)
+                    if episode.steps:
+                        last = episode.steps[-1].timestamp
+                        self.recorder.clock = max(self.recorder.clock, last + 1)
+                    self._known.add(int(episode.episode_id or 0))
+                    if _teaches_regions(episode):
+                        self._unread.append(episode)
                 self.recorder.start_at(*self.record.next_ids())
             self._seen = seq
             self._follow()
@@ -431,9 +465,7 @@ class LearnedModels:
         kept = record.keeps_changes_after(seq)
         if not kept:
             # Anything may have been erased or renamed since.
-            steps = [step for episode in self.recorder.log for step in episode.steps]
-            nodes = [step.node for step in steps if step.node is not None]
-            self._read_again(nodes, self._episodes_erased_from())
+            self._read_again((), [*self._known])
             self.unlearned += 1
             self.erased = self.asked
             if self.usage is not None:
@@ -454,7 +486,7 @@ class LearnedModels:
         erased = [node for *_, nodes in erasures for node in nodes]
         changed = [event for *_, body in record.journal(seq, op="metadata") for event, *_ in body]
         renewed = [n for nodes in record.nodes_of_events(changed).values() for n in nodes]
-        self._read_again([*erased, *renewed], self._episodes_erased_from() if erasures else ())
+        self._read_again([*erased, *renewed], [*self._known] if erasures else ())
         if erased:
             self.erased = self.asked
             if self.usage is not None:
@@ -473,55 +505,41 @@ class LearnedModels:
 
     def _put_away(self, gone: Collection[int], back: Collection[int]) -> None:
         """Leave nodes out of everything, and let others back in; no events but steps teach."""
+        before, self._away_events = self._away_events, self._events_put_away()
+        steps = self.record.query(
+            f"SELECT 1 FROM events JOIN episodes ON episode = episode_id WHERE node {AMONG}"
+            f" AND {_IS_CLOSED} LIMIT 1",
+            (listed((*gone, *back)),),
+        )
+        self.unlearned += bool(steps) or before != self._away_events
+        if not gone and not back:
+            return
+        self.history.put_away(gone)
+        self.history.bring_back(back)
+        if self._mdp is not None and self._mdp_learned:
+            self._mdp.leave_out(gone)
+            self._mdp.take_back(back)
+        self.outdated = self.asked
+
+    def _events_put_away(self) -> frozenset[int]:
+        """Return the steps that were put away and are in no index."""
         events = self.record.query(
             "SELECT event_id FROM events JOIN episodes ON episode = episode_id"
             " WHERE state <> 'active' AND node IS NULL AND episodes.kind NOT LIKE ?",
             (f"{DISCARDED}%",),
         )
-        before, self._away_events = self._away_events, frozenset(event for (event,) in events)
-        steps = any(self.history.episode(node) is not None for node in (*gone, *back))
-        self.unlearned += steps or before != self._away_events
-        if not gone and not back:
-            return
-        self.history.put_away(gone)
-        self.history.bring_back(back)
-        if self.mdp is not None:
-            self.mdp.leave_out(gone)
-            self.mdp.take_back(back)
-        self.outdated = self.asked
+        return frozenset(event for (event,) in events)
 
-    def _episodes_erased_from(self) -> set[int]:
-        """Return the episodes that have lost steps which were in no index."""
-        bare = {
-            step.event_id: episode.episode_id
-            for episode in self.recorder.log
-            for step in episode.steps
-            if step.node is None and step.event_id is not None and episode.episode_id is not None
-        }
-        found = self.record.query(
-            f"SELECT event_id FROM events WHERE event_id {AMONG}", (listed(bare),)
-        )
-        left = {event for (event,) in found}
-        return {episode for event, episode in bare.items() if event not in left}
-
-    def _read_again(self, nodes: Collection[int], episodes: Collection[int] = ()) -> None:
+    def _read_again(self, nodes: Iterable[int], episodes: Iterable[int] = ()) -> None:
         """Take the episodes of these nodes as the record has them now, without what was erased."""
         known = (self.history.episode(node) for node in nodes)
         touched = {one.episode_id for one in known if one and one.episode_id is not None}
         touched.update(episodes)
-        if not touched:
-            return
-        self.history.forget(nodes)
-        left = {episode.episode_id: episode for episode in self._recorded(touched)}
-        for episode in left.values():
-            self.history.add(episode)
-        self.recorder.log[:] = [
-            left.get(episode.episode_id, episode)
-            for episode in self.recorder.log
-            if episode.episode_id not in touched or episode.episode_id in left
-        ]
+        log = self.recorder.log
+        for episode in log.renew(touched, {number for number, _ in self.record.query(_CLOSED)}):
+            self.history.forget(step.node for step in episode.steps if step.node is not None)
 
 
-def _in_index(episode: Episode) -> bool:
-    """Return whether every step of an episode is in the index."""
-    return all(step.node is not None for step in episode.steps)
+def _teaches_regions(episode: Episode) -> bool:
+    """Return whether every step of an episode is in the index, and there are some."""
+    return bool(episode.steps) and all(step.node is not None for step in episode.steps)
