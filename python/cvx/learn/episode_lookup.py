@@ -59,9 +59,10 @@ class ClosedEpisodes(Sequence[Episode]):
         found = (self._known.get(number) for number in numbers)
         return [episode for episode in found if episode is not None]
 
-    def since(self, number: int) -> list[int]:
-        """Return the numbers of all but so many, the oldest."""
-        return [*self._known][number:]
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the episodes, oldest first."""
+        return [*self._known]
 
     def renew(self, touched: Collection[int], there: Collection[int]) -> list[Episode]:
         """Read episodes anew when they are asked for, and drop those that are not there any more.

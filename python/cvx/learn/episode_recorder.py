@@ -21,7 +21,7 @@ from cvx.errors import (
     EpisodeEndedError,
     InvalidInputError,
 )
-from cvx.learn.closed_episodes import ClosedEpisodes
+from cvx.learn.episode_lookup import ClosedEpisodes
 from cvx.store.rows import OWN_ENTITIES
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector
 from cvx.validation import (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from cvx.errors import StoreError
+from cvx.errors import DamagedStoreError, StoreError
 from cvx.learn.attribution import Outcome, without_gone
 from cvx.learn.decay import DecayLedger, DecayPolicy
 from cvx.learn.episode_lookup import EpisodeLookup
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from cvx.index import RawIndex
 
 _IS_CLOSED = f"episodes.kind NOT LIKE '{OPEN}%' AND episodes.kind NOT LIKE '{DISCARDED}%'"
+_ADDS = ("episode", "insert", "link", "kind", "reward", "recallable", "step_kind", "row")
+"""Changes of the journal after which closed episodes say what they said."""
 _CLOSED = (
     "SELECT episode_id, (SELECT timestamp FROM events WHERE episode = episode_id"
     f" ORDER BY event_id DESC LIMIT 1) FROM episodes WHERE {_IS_CLOSED} ORDER BY episode_id"
@@ -259,8 +261,36 @@ class LearnedModels:
         """Return what the region model knows of the episodes that a namespace may read."""
         return None if self.mdp is None else self.mdp.within(reads(namespace, self.also))
 
+    def unchanged_since(self, seq: int) -> bool:
+        """Return whether closed episodes say what they said at a number of the journal.
+
+        Others may have been closed since.
+        """
+        if not self.record.keeps_changes_after(seq):
+            return False
+        changed = list[int]()
+        try:
+            changes = self.record.journal(seq)
+        except DamagedStoreError:
+            return False
+        for *_, op, body in changes:
+            if op == "erase" or (op == "row" and any(one[0] == "events" for one in body)):
+                return False
+            if op not in _ADDS:
+                changed += [one[0] for one in body]
+        steps = self.record.query(
+            f"SELECT 1 FROM events JOIN episodes ON episode = episode_id WHERE event_id {AMONG}"
+            f" AND {_IS_CLOSED} LIMIT 1",
+            (listed(changed),),
+        )
+        return not steps
+
     def readable(
-        self, namespace: str, *, also: tuple[str, ...] | None = None, since: int = 0
+        self,
+        namespace: str,
+        *,
+        also: tuple[str, ...] | None = None,
+        numbers: Sequence[int] | None = None,
     ) -> list[Episode]:
         """Return the closed episodes that a namespace may read, without what was put away.
 
@@ -270,12 +300,13 @@ class LearnedModels:
             Who reads.
         also : tuple of str, optional
             Of whom it sees what they share, too; default those of the loop.
-        since : int, default 0
-            Leave out so many, the oldest.
+        numbers : sequence of int, optional
+            Of the episodes to return; default all.
         """
         asker, away = reads(namespace, self.also if also is None else also), self.history.away
         told = []
-        for episode in self.recorder.log[since:]:
+        log = self.recorder.log
+        for episode in log if numbers is None else log.of(numbers):
             seen = readers(
                 episode.namespace, least_visible(step.visibility for step in episode.steps)
             )

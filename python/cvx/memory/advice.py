@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from heapq import nsmallest
+from itertools import islice
 from random import Random
-from typing import Any, overload
+from typing import Any, Self, overload
+
+import numpy as np
 
 from cvx.errors import UnknownError
 from cvx.escaping import html_table, quoted_line
@@ -96,30 +99,68 @@ class Option:
         )
 
 
-@dataclass(slots=True)
-class Plans:
-    """The plans of a goal, best first, and how actions ended in each state of a task."""
-
-    best: dict[tuple[str, ...], tuple[float, int]] = field(default_factory=dict)
-
-    def note(self, plan: tuple[str, ...], outcome: float) -> None:
-        """Count an episode with these actions; equal plans are one, as good as the best of them."""
-        known, times = self.best.get(plan, (-math.inf, 0))
-        self.best[plan] = max(known, outcome), times + 1
-        if len(self.best) > 2 * _KEPT_PLANS:
-            self.best = dict(self.top(_KEPT_PLANS))
-
-    def top(self, most: int) -> list[tuple[tuple[str, ...], tuple[float, int]]]:
-        """Return plans by their outcome, the shorter ones first."""
-        return nsmallest(most, self.best.items(), key=lambda one: (-one[1][0], len(one[0]), one[0]))
+Plan = tuple[str, ...]
+Place = tuple[str, str, str | None]
+"""A task, a goal, and what is seen, or ANYWHERE."""
 
 
 class Precedents:
     """What became of earlier episodes, as one asker may know it, for whoever reads advice."""
 
     def __init__(self) -> None:
-        self._plans: dict[tuple[str, str, Hashable], Plans] = {}
-        self._failed: dict[tuple[str, Hashable], dict[str, list[int]]] = {}
+        # Actions and plans by numbers: most plans are the rest of another one.
+        self._actions: dict[str, int] = {}
+        self._plans: dict[Place, dict[bytes, tuple[float, int]]] = {}
+        self._failed: dict[tuple[str, str], dict[str, list[int]]] = {}
+        self._names: list[str] = []
+
+    def saved(self) -> dict[str, Any]:
+        """Return all of it as lists and arrays."""
+        texts: dict[str | None, int] = {}
+        places = [[texts.setdefault(one, len(texts)) for one in place] for place in self._plans]
+        plans = [one for kept in self._plans.values() for one in kept.items()]
+        failed = [
+            (*(texts.setdefault(one, len(texts)) for one in (*place, action)), *counts)
+            for place, kept in self._failed.items()
+            for action, counts in kept.items()
+        ]
+        return {
+            "actions": self._names,
+            "texts": [*texts],
+            "places": places,
+            "kept": [len(kept) for kept in self._plans.values()],
+            "sizes": np.array([len(plan) for plan, _ in plans], dtype=np.int64),
+            "plans": np.frombuffer(b"".join(plan for plan, _ in plans), dtype=np.uint8),
+            "worth": np.array([worth for _, (worth, _) in plans], dtype=np.float64),
+            "times": np.array([times for _, (_, times) in plans], dtype=np.int64),
+            "failed": np.array(failed, dtype=np.int64).reshape(len(failed), 5),
+        }
+
+    @classmethod
+    def restored(cls, told: Mapping[str, Any]) -> Self:
+        """Return what was saved.
+
+        Raises
+        ------
+        ValueError, TypeError, LookupError
+            It is not what ``saved`` returned.
+        """
+        made, texts = cls(), told["texts"]
+        made._names = told["actions"]
+        made._actions = {name: number for number, name in enumerate(made._names)}
+        raw, ends = told["plans"].tobytes(), np.cumsum(told["sizes"]).tolist()
+        listed = [raw[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        numbers = np.frombuffer(raw, dtype=np.uint32)
+        if len(numbers) and numbers.max() >= len(made._names):
+            raise ValueError("a plan of an action that has no name")
+        worth = zip(told["worth"].tolist(), told["times"].tolist(), strict=True)
+        plans = zip(listed, worth, strict=True)
+        for (task, goal, seen), n in zip(told["places"], told["kept"], strict=True):
+            made._plans[texts[task], texts[goal], texts[seen]] = dict(islice(plans, n))
+        for task, seen, action, tried, failed in told["failed"].tolist():
+            kept = made._failed.setdefault((texts[task], texts[seen]), {})
+            kept[texts[action]] = [tried, failed]
+        return made
 
     def note(
         self, task: str, episode: Episode, worth: float, *, failed: bool, seen: Iterable[Hashable]
@@ -144,33 +185,51 @@ class Precedents:
             for step, state in zip(episode.steps, seen, strict=True)
             if step.action is not None
         ]
-        plan = tuple(action for action, _ in done)
-        met: dict[Hashable, int] = {ANYWHERE: 0}
+        for action, _ in done:
+            if action not in self._actions:
+                self._actions[action] = len(self._names)
+                self._names.append(action)
+        plan = np.array([self._actions[action] for action, _ in done], dtype=np.uint32)
+        met: dict[str | None, int] = {ANYWHERE: 0}
         for at, (_, state) in enumerate(done):
             if isinstance(state, str):
                 met.setdefault(state, at)
-        for state, at in met.items() if plan else ():
-            key = task, episode.goal, state
-            self._plans.setdefault(key, Plans()).note(plan[at : at + _LONGEST_PLAN], worth)
+        for state, at in met.items() if done else ():
+            kept = self._plans.setdefault((task, episode.goal, state), {})
+            # Equal plans are one, as good as the best of them.
+            rest = plan[at : at + _LONGEST_PLAN].tobytes()
+            known, times = kept.get(rest, (-math.inf, 0))
+            kept[rest] = max(known, worth), times + 1
+            if len(kept) > 2 * _KEPT_PLANS:
+                top = nsmallest(_KEPT_PLANS, kept.items(), key=self._order)
+                self._plans[task, episode.goal, state] = dict(top)
         for action, state in dict.fromkeys(done):
             if isinstance(state, str):
                 counts = self._failed.setdefault((task, state), {}).setdefault(action, [0, 0])
                 counts[0] += 1
                 counts[1] += failed
 
-    def plans(
-        self, task: str, goal: str, state: Hashable
-    ) -> list[tuple[tuple[str, ...], tuple[float, int]]]:
+    def _order(self, plan: tuple[bytes, tuple[float, int]]) -> tuple[float, int, Plan]:
+        """Order plans by their outcome, the shorter ones first."""
+        return -plan[1][0], len(plan[0]), self._told(plan[0])
+
+    def _told(self, plan: bytes) -> Plan:
+        return tuple(self._names[at] for at in np.frombuffer(plan, dtype=np.uint32).tolist())
+
+    def plans(self, task: str, goal: str, state: Hashable) -> list[tuple[Plan, tuple[float, int]]]:
         """Return the best plans of a goal, each with its outcome and how often it was tried.
 
         They are what was done from here on, where episodes came through here.
         """
-        known = self._plans.get((task, goal, state)) or self._plans.get((task, goal, ANYWHERE))
-        return known.top(_TOLD_PLANS) if known else []
+        known = self._plans.get((task, goal, ANYWHERE), {})
+        if isinstance(state, str):
+            known = self._plans.get((task, goal, state)) or known
+        top = nsmallest(_TOLD_PLANS, known.items(), key=self._order)
+        return [(self._told(plan), how) for plan, how in top]
 
     def failures(self, task: str, state: Hashable) -> list[tuple[str, int, int]]:
         """Return actions with how often they failed here, and were tried; most failures first."""
-        counted = self._failed.get((task, state), {})
+        counted = self._failed.get((task, state), {}) if isinstance(state, str) else {}
         lost = [(action, failed, tried) for action, (tried, failed) in counted.items() if failed]
         return sorted(lost, key=lambda one: (-one[1], one[2], one[0]))[:_TOLD_FAILURES]
 

@@ -23,6 +23,7 @@ from cvx.errors import (
     warn,
 )
 from cvx.learn.advisor import Observation
+from cvx.learn.advisor_episode import restored_action
 from cvx.learn.attribution import Outcome, Taken
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.model_sync import TakenBackError
@@ -32,7 +33,6 @@ from cvx.memory.namespace_advisors import Advisors, NamespaceAdvisor, advisors_o
 from cvx.memory.observations import (
     canonical_action,
     listed_action,
-    restored_action,
     same_observation,
     some_actions,
     state_of,
@@ -582,13 +582,7 @@ class RunningEpisode:
 
         The best so far is 1, unless nothing was ever gained.
         """
-        known = [
-            float(one.metadata["return"])
-            for one in self._advisors.loop.recorder.log
-            if "return" in one.metadata
-            and one.namespace == self.namespace
-            and task_of(one) == task_of(self._run)
-        ]
+        known = self._learner.returns.get(task_of(self._run), [])
         lower = sum(one < total for one in known)
         if total >= max(known, default=total) and (lower or total > 0):
             return 1.0

@@ -1303,6 +1303,7 @@ class Memory:
                 # Moved to another embedder meanwhile, the store takes nothing from here any more.
                 with suppress(SettingsMismatchError):
                     self._shared.flush()
+            self._shared.save_learned()
         finally:
             self._shared.store.close()
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
+import zlib
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cvx.learn.advisor import Advisor, Observation
+from cvx.learn.advisor.types import Run, restored_action
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.learn.model_sync import LearnedModels, TakenBackError
@@ -18,18 +22,32 @@ from cvx.memory.advice import Precedents, same
 from cvx.memory.observations import (
     action_of,
     read_observation,
-    restored_action,
     same_observation,
     seen_in,
     state_of,
 )
 from cvx.memory.settings import OwnVectors
+from cvx.store.learned_state import read_state, write_state
+from cvx.store.lock import Tail
 from cvx.types import Episode, Event, Hit, Vector
 
 if TYPE_CHECKING:
     from cvx.memory.resources import SharedState
 
 _MOST_TEXTS = 4096
+_SOME, _SHARE = 1000, 0.02
+"""When a memory is closed, what was learned is saved if that spares so many steps, and so large a
+share of what was saved before; and"""
+_MANY, _MUCH = 5000, 0.25
+"""when an episode ends."""
+
+
+@cache
+def _learner() -> str:
+    """Return a checksum of the code that learns: another one might learn something else."""
+    here = Path(__file__).parent
+    files = [*sorted((here.parent / "learn").glob("*.py")), here / "advice.py", Path(__file__)]
+    return f"{zlib.crc32(b''.join(file.read_bytes() for file in files)):08x}"
 
 
 class NamespaceAdvisor:
@@ -56,34 +74,126 @@ class NamespaceAdvisor:
         self._forget()
 
     def _forget(self) -> None:
-        embedder = self.advisors.shared.embedder
-        self.advisor = Advisor(
-            seed=self.advisors.seed,
-            history=self.history,
-            embed=None if self.advisors.own_vectors else embedder.embed,
-        )
+        self.advisor = self._new()
         self.precedents = Precedents()
         self.episodes: dict[str, Episode] = {}
         self.sizes: dict[str, int] = {}
+        self.returns: dict[str, list[float]] = {}
         self._read = 0
+        # The end of the journal when it began to learn.
+        self._born = self.advisors.shared.record.tail().seq
+        # The steps learned, and how many of them were when that was saved last.
+        self._steps = self._saved_steps = 0
+
+    def _new(self) -> Advisor:
+        embedder = self.advisors.shared.embedder
+        return Advisor(
+            seed=self.advisors.seed,
+            history=self.history,
+            embed=None if self.advisors.own_vectors else embedder.embed,
+            read=self._runs,
+        )
+
+    def _runs(self, keys: Sequence[str]) -> list[Run]:
+        """Return episodes that were learned, by their keys, as an advisor is told them."""
+        assert self._models is not None
+        told = self._models.readable(
+            self.namespace, also=self.also, numbers=[int(key) for key in keys]
+        )
+        aside, runs = self._new(), []
+        for episode in told:
+            self._tell(aside, episode, episode.steps)
+            run = aside.running(str(episode.episode_id))
+            run.outcome, run.last, run.truncated = self._ending(episode)
+            runs.append(run)
+        return runs
+
+    # --- what was learned, in a file
+
+    def _of(self) -> dict[str, Any]:
+        shared = self.advisors.shared
+        return {
+            "asker": [self.namespace, list(self.also), self.history],
+            "learner": _learner(),
+            "uuid": shared.record.meta("uuid"),
+            "embedder": shared.kind.embedder,
+            "seed": self.advisors.seed,
+        }
+
+    def save(self, *, most: int = _SOME, share: float = _SHARE) -> None:
+        """Write down what was learned, where that spares learning many steps again.
+
+        Parameters
+        ----------
+        most : int
+            How many new steps are not worth it.
+        share : float
+            How many are not, of those that were saved before.
+        """
+        folder, record = self.advisors.folder, self.advisors.shared.record
+        with self.lock:
+            new = self._steps - self._saved_steps
+            if folder is None or new < max(most, share * self._saved_steps) or record.writing:
+                return
+            # What others erase meanwhile must not come back by this file.
+            with record.locked():
+                models = self._models
+                if models is None or models.taken_back or not models.unchanged_since(self._born):
+                    return
+                tail = record.tail()
+                of = {**self._of(), "end": [tail.seq, tail.chain]}
+                with suppress(OSError, TypeError, ValueError):
+                    write_state(folder, of, self._state(models))
+                    self._saved_steps, self._born = self._steps, tail.seq
+
+    def _state(self, models: LearnedModels) -> dict[str, Any]:
+        return {
+            "advisor": self.advisor.saved(),
+            "precedents": self.precedents.saved(),
+            "read": np.array(models.recorder.log.numbers[: self._read], dtype=np.int64),
+            "steps": self._steps,
+            "sizes": [*self.sizes.items()],
+            "returns": [*self.returns.items()],
+        }
+
+    def _restore(self, models: LearnedModels) -> list[int] | None:
+        """Be as when it was saved last; return the episodes that are new, None where it was not."""
+        folder, record = self.advisors.folder, self.advisors.shared.record
+        found = None if folder is None else read_state(folder, self._of())
+        if found is None:
+            return None
+        told, of = found
+        try:
+            end = Tail(*of["end"])
+            if not (record.reaches(end) and models.unchanged_since(end.seq)):
+                return None
+            self.advisor.restore(told["advisor"])
+            self.precedents = Precedents.restored(told["precedents"])
+            self.sizes = dict(told["sizes"])
+            self.returns = dict(told["returns"])
+            self._steps = self._saved_steps = int(told["steps"])
+            known = dict.fromkeys(told["read"].tolist())
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
+            self._forget()
+            return None
+        self._born = end.seq
+        return [number for number in models.recorder.log.numbers if number not in known]
 
     def begin(self, run: OpenEpisode) -> None:
         """Let an open episode teach itself from now on, by the steps that it has so far."""
         with self.lock:
             self.discard(run)
             self._live[str(run.episode_id)] = run
-            self._tell(str(run.episode_id), run.steps, run.goal, task_of(run), run)
+            self._tell(self.advisor, run, run.steps)
 
     def _tell(
-        self,
-        key: str,
-        steps: Sequence[Event],
-        goal: str,
-        task: str,
-        of: OpenEpisode | Event | None,
+        self, advisor: Advisor, episode: Episode | OpenEpisode, steps: Sequence[Event]
     ) -> None:
+        key, task = str(episode.episode_id), task_of(episode)
+        first = steps[0] if steps else None
+        of = first if isinstance(episode, Episode) else episode
         trust, source = (1.0, "") if of is None else (of.trust, of.source)
-        self.advisor.begin(key, goal=goal, task=task, trust=trust, source=source)
+        advisor.begin(key, goal=episode.goal, task=task, trust=trust, source=source)
         actions: list[Hashable] | None = None
         for step in steps:
             if step.action is None:
@@ -94,7 +204,7 @@ class NamespaceAdvisor:
                 actions = None if listed is None else [restored_action(one) for one in listed]
             seen = seen_in(told, step.text, step.vector)
             self._size(task, seen)
-            self.advisor.step(
+            advisor.step(
                 key,
                 seen,
                 action_of(step),
@@ -158,16 +268,19 @@ class NamespaceAdvisor:
                 read.close()
             log = models.recorder.log
             known = models is self._models and models.unlearned == self._unlearned
+            restored = None
             if not known or len(log) < self._read:
                 self._forget()
                 self._models, self._unlearned = models, models.unlearned
+                restored = self._restore(models)
                 for run in self._live.values():
                     self._drop_erased(run)
                     stored = [step for step in run.steps if step.event_id is not None]
-                    self._tell(str(run.episode_id), stored, run.goal, task_of(run), run)
+                    self._tell(self.advisor, run, stored)
             if self._read == len(log):
                 return []
-            new = models.readable(self.namespace, also=self.also, since=self._read)
+            numbers = log.numbers[self._read :] if restored is None else restored
+            new = models.readable(self.namespace, also=self.also, numbers=numbers)
             self._read = len(log)
             return new
 
@@ -183,6 +296,14 @@ class NamespaceAdvisor:
             if step.event_id in gone:
                 del run.steps[at]
 
+    def _ending(self, episode: Episode) -> tuple[float | None, Observation | None, bool]:
+        """Return the outcome, None where rewards count; what was seen last; whether it was cut."""
+        told = episode.metadata
+        outcome = None if "return" in told else float(episode.reward or 0.0)
+        last = told.get("last")
+        seen = None if last is None else self._last(last)
+        return outcome, seen, bool(told.get("truncated"))
+
     def _learn(self, episode: Episode) -> None:
         key, told = str(episode.episode_id), episode.metadata
         task = task_of(episode)
@@ -192,19 +313,15 @@ class NamespaceAdvisor:
             self.advisor.discard(key)
             run = None
         if run is None:
-            first = episode.steps[0] if episode.steps else None
-            self._tell(key, episode.steps, episode.goal, task, first)
-        outcome = None if "return" in told else float(episode.reward or 0.0)
-        last = told.get("last")
-        self.advisor.end(
-            key,
-            outcome,
-            observation=None if last is None else self._last(last),
-            truncated=bool(told.get("truncated")),
-        )
+            self._tell(self.advisor, episode, episode.steps)
+        outcome, last, truncated = self._ending(episode)
+        self.advisor.end(key, outcome, observation=last, truncated=truncated)
         self.episodes[key] = episode
+        self._steps += len(episode.steps)
+        if outcome is None and episode.namespace == self.namespace:
+            self.returns.setdefault(task, []).append(float(told["return"]))
         seen = [state_of(seen_in(one.metadata, one.text, one.vector)) for one in episode.steps]
-        failed = outcome is not None and outcome <= 0.5 and not told.get("truncated")
+        failed = outcome is not None and outcome <= 0.5 and not truncated
         worth = float(told["return"]) if outcome is None else outcome
         self.precedents.note(task, episode, worth, failed=failed, seen=seen)
 
@@ -215,15 +332,24 @@ class NamespaceAdvisor:
             return Observation(told["state"], None)
         return self.advisors.observed(told)
 
+    def _known(self, keys: Sequence[str]) -> dict[str, Episode]:
+        """Return episodes that were learned, by their keys; those of before are read now."""
+        with self.lock:
+            missing = [key for key in keys if key not in self.episodes]
+            models = self._models
+        if missing and models is not None:
+            numbers = [int(key) for key in missing]
+            for one in models.readable(self.namespace, also=self.also, numbers=numbers):
+                self.episodes[str(one.episode_id)] = one
+        return {key: self.episodes[key] for key in keys if key in self.episodes}
+
     def hits(
         self, action: Hashable, episodes: Sequence[str], seen: Observation, value: float, k: int
     ) -> tuple[Hit, ...]:
         """Return the steps of these episodes in which an action was taken, at most k of them."""
         found: list[Hit] = []
-        for key in reversed(list(dict.fromkeys(episodes))):
-            episode = self.episodes.get(key)
-            if episode is None:
-                continue
+        keys = list(dict.fromkeys(episodes))[::-1][:k]
+        for episode in self._known(keys).values():
             taken = [step for step in episode.steps if same(action_of(step), action)]
             if not taken:
                 continue
@@ -233,8 +359,6 @@ class NamespaceAdvisor:
                 if same_observation(seen_in(step.metadata, step.text, step.vector), seen)
             )
             found.append(_hit(next(alike, taken[0]), seen, value))
-            if len(found) == k:
-                break
         return tuple(found)
 
 
@@ -324,12 +448,27 @@ class Advisors:
         found.catch_up()
         return found
 
+    @property
+    def folder(self) -> Path | None:
+        """Where what was learned is kept, None where nothing is."""
+        snapshots = self.shared.store.snapshots
+        return None if snapshots is None else snapshots.folder
+
+    def _all(self) -> list[NamespaceAdvisor]:
+        with self._lock:
+            return list(self._learners.values())
+
     def ended(self) -> None:
         """Let all learners take in what was closed."""
-        with self._lock:
-            learners = list(self._learners.values())
-        for learner in learners:
+        for learner in self._all():
             learner.catch_up()
+            learner.save(most=_MANY, share=_MUCH)
+
+    def save(self) -> None:
+        """Write down what was learned, before the store is closed."""
+        if not self.shared.record.frozen:
+            for learner in self._all():
+                learner.save()
 
     def observed(self, value: Any) -> Observation:
         """Return an observation as it is learned from; see ``read_observation``."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from cvx.arguments import wrong
 from cvx.errors import InvalidInputError, InvalidVectorError
-from cvx.learn.advisor import Observation
+from cvx.learn.advisor_episode import Observation, restored_action
 from cvx.types import Event, Vector
 from cvx.validation import storable_text
 
@@ -73,11 +73,6 @@ def some_actions(value: Any) -> list[Hashable]:
 def listed_action(action: Hashable) -> Any:
     """Return an action as JSON keeps it."""
     return [listed_action(one) for one in action] if isinstance(action, tuple) else action
-
-
-def restored_action(told: Any) -> Hashable:
-    """Return an action that JSON has kept."""
-    return tuple(map(restored_action, told)) if isinstance(told, list) else told
 
 
 def action_of(step: Event) -> Hashable:

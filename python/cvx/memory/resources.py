@@ -6,7 +6,8 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ from cvx.errors import (
     ClockWarning,
     DamagedStoreError,
     EmbedderAnswerError,
+    SettingsMismatchError,
     StoreError,
     UnknownError,
     warn,
@@ -330,6 +332,12 @@ class SharedState(Follower):
         if self.noted:
             with self.writing():
                 pass
+
+    def save_learned(self) -> None:
+        """Write down what episodes taught, which could be learned again: where it fails, it is."""
+        if self.advisors is not None and not self.record.closed:
+            with suppress(StoreError, SettingsMismatchError):
+                self.advisors.save()
 
     def flush_if_much(self) -> None:
         """Write down what reading has noted if there is much of it.

@@ -16,7 +16,15 @@ from typing import Any, TypeAlias
 from cvx.errors import StoreError, UnknownError
 from cvx.store import fulltext, rows
 from cvx.store.failpoints import reach
-from cvx.store.files import HALF_EXPORT, HALF_IMPORT, HALF_SNAPSHOT, LOST_SNAPSHOT, SNAPSHOT
+from cvx.store.files import (
+    HALF_EXPORT,
+    HALF_IMPORT,
+    HALF_LEARNED_STATE,
+    HALF_SNAPSHOT,
+    LEARNED_STATE,
+    LOST_SNAPSHOT,
+    SNAPSHOT,
+)
 from cvx.store.fulltext import UNSPACED
 from cvx.store.record import Record
 from cvx.store.rows import event_context, whose_use
@@ -297,7 +305,7 @@ def _remove_copies(folder: Path) -> bool:
     index = folder / "index"
     copies = [p for p in folder.iterdir() if HALF_EXPORT.fullmatch(p.name) or p.name == HALF_IMPORT]
     if index.is_dir() and not index.is_symlink():
-        kinds = SNAPSHOT, HALF_SNAPSHOT, LOST_SNAPSHOT
+        kinds = SNAPSHOT, HALF_SNAPSHOT, LOST_SNAPSHOT, LEARNED_STATE, HALF_LEARNED_STATE
         copies += (p for p in index.iterdir() if any(kind.fullmatch(p.name) for kind in kinds))
     for path in copies:
         with suppress(OSError):

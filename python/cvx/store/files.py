@@ -17,11 +17,16 @@ from pathlib import Path
 from typing import BinaryIO
 
 from cvx.errors import CvxError, FileError, RecordIOError
+from cvx.store.failpoints import reach
 
 SNAPSHOT = re.compile(r"(0|[1-9][0-9]{0,18})\.(json|cvx)")
 """What a snapshot is called: the number of the last change in it."""
 HALF_SNAPSHOT = re.compile(r"[0-9]{1,19}\.(json\.tmp|cvx\.([0-9a-f]{16}|[0-9]+-[0-9]+)\.tmp)")
 """What is renamed into one, and left by a process that was killed before that."""
+LEARNED_STATE = re.compile(r"learned-[0-9a-f]{16}\.bin")
+"""What a file with what was learned is called: by who may read it."""
+HALF_LEARNED_STATE = re.compile(r"learned-[0-9a-f]{16}\.bin\.tmp")
+"""What is renamed into one."""
 LOST_SNAPSHOT = re.compile(SNAPSHOT.pattern + r"\.lost")
 """One of a history that the record does not know, set aside."""
 HALF_EXPORT = re.compile(r"\A.+\.[0-9]+\.partial(\.wal|\.tmp)?")
@@ -45,6 +50,22 @@ def sync_whole(path: Path) -> None:
     for one in [*path.rglob("*")] if path.is_dir() else ():
         sync(one)
     sync(path)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a small file of a store, its owner's alone, all of it or nothing; durable at return."""
+    beside = path.with_name(f"{path.name}.tmp")
+    beside.unlink(missing_ok=True)
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        reach("manifest.written")
+        os.fsync(file.fileno())
+    reach("manifest.synced")
+    beside.replace(path)
+    reach("manifest.renamed")
+    sync_folder(path.parent)
 
 
 def make_folders(folder: Path) -> None:

@@ -8,7 +8,6 @@ without it does not exist.
 from __future__ import annotations
 
 import json
-import os
 import re
 import zlib
 from contextlib import suppress
@@ -26,6 +25,7 @@ from cvx.store.files import (
     refuse_link,
     regular,
     sync,
+    write_whole,
 )
 from cvx.store.lock import Tail
 from cvx.store.record import Record
@@ -208,7 +208,7 @@ class Snapshots:
                 *self._kind,
                 path.stat().st_size,
             )
-            _write_whole(self.folder / f"{tail.seq}.json", manifest.to_text().encode())
+            write_whole(self.folder / f"{tail.seq}.json", manifest.to_text().encode())
         except OSError as error:
             raise RecordIOError(f"{self.folder}: {error.strerror}") from error
         self.prune(KEEP)
@@ -248,18 +248,3 @@ def load(path: Path, size: int) -> RawIndex:
     if path.stat().st_size != size:
         raise SnapshotError(f"it has {path.stat().st_size} bytes, {size} were written")
     return RawIndex.load(path, verify=True, mmap=True)
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    beside = path.with_name(f"{path.name}.tmp")
-    beside.unlink(missing_ok=True)
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        reach("manifest.written")
-        os.fsync(file.fileno())
-    reach("manifest.synced")
-    beside.replace(path)
-    reach("manifest.renamed")
-    sync(path.parent)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import InvalidInputError
+from cvx.errors import InvalidInputError, StoreError
 from cvx.learn.advisor.action_values import EpisodeView
 from cvx.learn.advisor.source_trust import SourceTrust
 from cvx.learn.advisor.task_model import Actions, Foresight, Parts, Task
@@ -42,6 +43,8 @@ class Advisor:
         What else has an opinion of actions that were never done in a state, such as a region
         model or a loop's memories (``cvx.learn.advisor.untried_actions``): each counts as much
         as it is sure.
+    read : callable, optional
+        From names of episodes that were closed before it was restored to these episodes.
 
     References
     ----------
@@ -70,7 +73,9 @@ class Advisor:
         embed: Callable[[Sequence[str]], Vector] | None = None,
         parts: Parts = _ALL,
         routes: Sequence[Route] = (),
+        read: Callable[[Sequence[str]], Iterable[Run]] | None = None,
     ) -> None:
+        self._read = read
         self.seed, self.parts, self.history, self.routes = seed, parts, history, routes
         self._embed = embed or LexicalEmbedder(256).embed
         self._actions = Actions(self._embed)
@@ -125,9 +130,8 @@ class Advisor:
         """Return a task learned again with the history, and goals, that tell its states apart."""
         task = self._new(old.name, old.wanted_history)
         task.unit, task.goal, task.by_goal = old.unit, old.goal, old.by_goal or by_goal
-        for run in self._past:
-            if run.task == old.name:
-                task.learn(run)
+        for run in self._whole([run for run in self._past if run.task == old.name]):
+            task.learn(run)
         task.foresight = old.foresight
         return task
 
@@ -144,12 +148,14 @@ class Advisor:
         actions : sequence of hashable, optional
             Those that can be done; default those that were done here, or in this task.
         """
-        run = self._running(episode)
+        run = self.running(episode)
         task = self._task_of(run)
+        run.menu = None
         if actions is not None:
             actions = list(dict.fromkeys(actions))
             if not actions:
                 raise InvalidInputError("no action is admissible: give at least one")
+            run.menu = tuple(actions)
         else:
             actions = task.known_actions(run, observation)
             if not actions:
@@ -157,7 +163,6 @@ class Advisor:
         view = self._view(run, task)
         found = view.options(observation, actions)
         run.asked = found
-        run.menu = tuple(actions)
         told = [
             replace(option, source=self.source_trust.alone(run, observation, option.action))
             if option.trials
@@ -192,7 +197,7 @@ class Advisor:
             raise InvalidInputError("no options: give those that options() returned")
         if not explore:
             return options[0]
-        run = self._running(episode)
+        run = self.running(episode)
         rng = random.Random(f"{self.seed} {episode} {len(run.steps)}")
         # Of what is worth exactly as much, any.
         worth = [
@@ -215,7 +220,7 @@ class Advisor:
         options : sequence of ActionValue
             As ``options`` returned them last.
         """
-        run = self._running(episode)
+        run = self.running(episode)
         view = self._view(run, self._task_of(run))
         return view.chances([option.action for option in options])
 
@@ -241,11 +246,11 @@ class Advisor:
         followed : bool, optional
             Whether advice was followed, if known.
         actions : sequence of hashable, optional
-            What could be done there; default what the last ``options`` was asked about.
+            What could be done there; default what the last ``options`` was given.
         """
         if not math.isfinite(reward):
             raise InvalidInputError(f"the reward is {reward}: give a finite number")
-        run = self._running(episode)
+        run = self.running(episode)
         menu = run.menu if actions is None else tuple(actions)
         run.menu = None
         run.steps.append(Step(observation, action, reward, menu))
@@ -272,7 +277,7 @@ class Advisor:
         truncated : bool, default False
             Whether it was broken off from outside, which is no failure.
         """
-        run = self._running(episode)
+        run = self.running(episode)
         task = self._task_of(run)
         unit: Unit = "return" if outcome is None else "P(success)"
         if task.unit is not None and task.unit != unit:
@@ -318,7 +323,7 @@ class Advisor:
     def forget(self, episodes: Iterable[str]) -> None:
         """Learn everything again without these episodes."""
         gone = set(episodes)
-        past = [run for run in self._past if run.episode not in gone]
+        past = self._whole([run for run in self._past if run.episode not in gone])
         self._tasks, self._apart, self._past = {}, {}, []
         self._actions, self.source_trust = Actions(self._embed), SourceTrust()
         for run in past:
@@ -329,7 +334,55 @@ class Advisor:
                 self.step(run.episode, at.observation, at.action, at.reward, actions=at.menu)
             self.end(run.episode, run.outcome, observation=run.last, truncated=run.truncated)
 
-    def _running(self, episode: str) -> Run:
+    def _whole(self, runs: list[Run]) -> list[Run]:
+        """Return episodes with their steps: those that were restored without are read."""
+        bare = {run.episode: run for run in runs if run.bare}
+        for told in self._read([*bare]) if bare and self._read is not None else ():
+            run = bare.pop(told.episode)
+            run.goal, run.trust, run.steps, run.bare = told.goal, told.trust, told.steps, False
+            run.outcome, run.last, run.truncated = told.outcome, told.last, told.truncated
+        if bare:
+            raise StoreError(f"episode {next(iter(bare))} is not in the record any more: open anew")
+        return runs
+
+    def saved(self) -> dict[str, Any]:
+        """Return what was learned as lists, numbers and arrays: without the steps of episodes.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Actions that are no texts, numbers or tuples of these can be learned, but not saved.
+        """
+        numbers = {run.episode: number for number, run in enumerate(self._past)}
+        return {
+            "actions": self._actions.saved(),
+            "episodes": [*numbers],
+            "runs": [[run.task, run.source, run.share, run.left_out] for run in self._past],
+            "tasks": [task.saved(numbers) for task in self._tasks.values()],
+            "sources": self.source_trust.saved(),
+        }
+
+    def restore(self, told: Mapping[str, Any]) -> None:
+        """Be as the one that was saved: new, it is told nothing of what that one was told.
+
+        Raises
+        ------
+        ValueError, TypeError, LookupError, AttributeError
+            It is not what ``saved`` returned.
+        """
+        self._actions.restore(told["actions"])
+        names = told["episodes"]
+        for name, (task, source, share, left_out) in zip(names, told["runs"], strict=True):
+            run = Run(name, "", task, 1.0, source, share=share, left_out=left_out, bare=True)
+            self._past.append(run)
+        for one in told["tasks"]:
+            name, *_, history = one["task"]
+            task = self._tasks[name] = self._new(name, history)
+            task.restore(one, names)
+        self.source_trust = SourceTrust.restored(told["sources"])
+
+    def running(self, episode: str) -> Run:
+        """Return an episode that is open."""
         try:
             return self._open[episode]
         except KeyError:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -94,6 +94,20 @@ class VectorModel:
                 held.append(np.array(new, dtype=np.float64))
             self._episodes += [move.episode for move in moves]
             self.n += len(moves)
+
+    def saved(self) -> dict[str, Any]:
+        """Return the moves; the plan follows from them."""
+        columns = [np.concatenate(parts) if parts else np.zeros(0) for parts in self._columns]
+        return {"moves": columns, "episodes": self._episodes}
+
+    def restore(self, told: Mapping[str, Any]) -> None:
+        """Take over the moves that were saved."""
+        columns, episodes = told["moves"], told["episodes"]
+        if len({len(episodes), *map(len, columns)}) != 1 or columns[0].shape != columns[3].shape:
+            raise ValueError("columns of different lengths")
+        if episodes:
+            self._columns = [[column] for column in columns]
+            self._episodes, self.n = list(episodes), len(episodes)
 
     def _features(self, z: Floats) -> Floats:
         n, d = z.shape

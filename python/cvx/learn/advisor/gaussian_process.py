@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -71,6 +73,30 @@ class GaussianProcess:
         self.centre, self.scale = 0.0, 1.0
         self._whitener: Floats = np.zeros((0, 0))
         self._alpha: Floats = np.zeros(0)
+
+    def saved(self) -> dict[str, Any]:
+        """Return what it has learned but for the features and actions of its sample."""
+        sample = self._sample
+        return {
+            "logs": self.logs,
+            "words": [self._names, self.lam, self._next],
+            "told": [self._turn, self.centre, self.scale],
+            "sample": None if sample is None else [sample.worth, sample.noise],
+            "solved": [self._whitener, self._alpha],
+        }
+
+    def restore(self, told: Mapping[str, Any], features: Floats, actions: Ints) -> None:
+        """Take over what was saved, with the features and actions of its sample."""
+        self.logs = {name: float(told["logs"][name]) for name in _START}
+        self._names, self.lam, self._next = told["words"]
+        self._turn, self.centre, self.scale = told["told"]
+        self._whitener, self._alpha = told["solved"]
+        if told["sample"] is not None:
+            worth, noise = told["sample"]
+            n = len(features)
+            if self._whitener.shape != (n, n) or {len(worth), len(noise), len(self._alpha)} != {n}:
+                raise ValueError(f"a sample of {n} was solved for another one")
+            self._sample = Sample(features, actions, worth, noise)
 
     @property
     def fitted(self) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Hashable, Mapping
+from dataclasses import astuple, dataclass
+from typing import Any, Self, TypeAlias
 
-from cvx.learn.advisor.types import Observation, Run
+import numpy as np
+
+from cvx.learn.advisor.types import Observation, Run, digest
 from cvx.statistics import Beta
 
 _HALF = 0.5
@@ -19,8 +21,8 @@ _LEAST_FOUND = 2
 _BEYOND = 2.0
 """A report of more than so many times what anybody else was paid is unlikely before it is tried."""
 
-StateAction: TypeAlias = tuple[str, str, Hashable, Hashable]
-"""A task, a goal, what is seen, and what is done there."""
+StateAction: TypeAlias = int
+"""Digest of a task, a goal, what is seen, and what is done there."""
 
 
 @dataclass(slots=True)
@@ -92,7 +94,7 @@ class SourceTrust:
         # showed the first steps is not to blame for what was done after them.
         if places and not run.truncated and not self.doubted(run.source):
             paid = run.steps[-1].reward if run.outcome is None else run.outcome
-            self._compare(run.source, places[-1], paid)
+            self._compare(run, places[-1], paid)
         worth, reported = run.outcome or 0.0, dict[StateAction, float]()
         for place, step in zip(reversed(places), reversed(run.steps), strict=True):
             worth += step.reward if run.outcome is None else 0.0
@@ -101,17 +103,18 @@ class SourceTrust:
         for place, most in reported.items():
             told = self._reports.setdefault(place, {}).setdefault(run.source, [])
             copies = max(copies, len(told))
-            told.append(most)
+            if run.source:
+                told.append(most)
         self._episodes[run.source] += 1
         if self.doubted(run.source):
             run.share, run.left_out = 1.0 / (1 + copies), run.source in self.out
         return self.out ^ before
 
-    def _compare(self, source: str, place: StateAction, paid: float) -> None:
-        low, high = self._paid.get(place[0], (paid, paid))
-        self._paid[place[0]] = low, high = min(low, paid), max(high, paid)
+    def _compare(self, run: Run, place: StateAction, paid: float) -> None:
+        low, high = self._paid.get(run.task, (paid, paid))
+        self._paid[run.task] = low, high = min(low, paid), max(high, paid)
         for other, reports in self._reports.get(place, {}).items():
-            if other == source or not self.doubted(other):
+            if other == run.source or not self.doubted(other):
                 continue
             standing, most = self.standings[other], max(reports)
             if (other, place) not in self._compared:
@@ -131,6 +134,33 @@ class SourceTrust:
         (only, *others) = told or ("",)
         return only if not others and only not in self.out and self.doubted(only) else ""
 
+    def saved(self) -> dict[str, Any]:
+        """Return all of it as lists and arrays."""
+        own = [place for place, told in self._reports.items() if [*told] == [""]]
+        others = {place: told for place, told in self._reports.items() if [*told] != [""]}
+        return {
+            "own": np.array(own, dtype=np.uint64),
+            "reports": [[place, [*told.items()]] for place, told in others.items()],
+            "compared": [*self._compared],
+            "paid": [*self._paid.items()],
+            "episodes": [*self._episodes.items()],
+            "standings": [[source, astuple(one)] for source, one in self.standings.items()],
+            "out": [*self.out],
+        }
+
+    @classmethod
+    def restored(cls, told: Mapping[str, Any]) -> Self:
+        """Return what was saved."""
+        made = cls()
+        made._reports = {place: {"": []} for place in told["own"].tolist()}
+        made._reports.update((place, dict(reports)) for place, reports in told["reports"])
+        made._compared = {(source, place) for source, place in told["compared"]}
+        made._paid = {task: (low, high) for task, (low, high) in told["paid"]}
+        made._episodes.update(dict(told["episodes"]))
+        made.standings.update((source, Standing(*one)) for source, one in told["standings"])
+        made.out = set(told["out"])
+        return made
+
 
 def _share(most: float, paid: float) -> float:
     """Return how much was paid of what was told at the most, from 0 to 1."""
@@ -142,4 +172,4 @@ def _place(run: Run, observation: Observation, action: Hashable) -> StateAction:
     seen: Hashable = " ".join((observation.text or "").casefold().split())
     if observation.text is None and observation.vector is not None:
         seen = observation.vector.round(4).tobytes()
-    return run.task, run.goal, seen, action
+    return digest(run.task, run.goal, seen, action)

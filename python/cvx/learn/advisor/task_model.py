@@ -6,17 +6,26 @@ import math
 import re
 import zlib
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from cvx.learn.advisor.continuous_states import Transition, VectorModel
 from cvx.learn.advisor.gaussian_process import GaussianProcess, Sample
 from cvx.learn.advisor.transition_counts import END, Column, Counts, Floats, Ints
-from cvx.learn.advisor.types import Basis, Key, Observation, Route, Run, Unit
+from cvx.learn.advisor.types import (
+    Basis,
+    Key,
+    Observation,
+    Route,
+    Run,
+    Unit,
+    digest,
+    restored_action,
+)
 from cvx.learn.decay import DecayCase, DecayPolicy
 from cvx.learn.planner import Moves, by_state, carry_back
 from cvx.statistics import Beta, backed_off
@@ -101,6 +110,18 @@ class Actions:
         self._vectors: list[Floats] = []
         self._like = np.zeros((0, 0))
 
+    def saved(self) -> dict[str, Any]:
+        """Return names and vectors."""
+        return {"names": self.names, "vectors": np.array(self._vectors)}
+
+    def restore(self, told: Mapping[str, Any]) -> None:
+        """Take over what was saved."""
+        self.names = [restored_action(name) for name in told["names"]]
+        self.of = {name: number for number, name in enumerate(self.names)}
+        self._vectors = [*told["vectors"]]
+        if {len(self.of), len(self._vectors)} != {len(self.names)}:
+            raise ValueError("an action is there twice, or without a vector")
+
     def number(self, action: Hashable) -> int:
         """Return the number of an action, a new one if it is new."""
         at = self.of.get(action)
@@ -145,17 +166,40 @@ class Foresight:
 
     def __init__(self) -> None:
         self.gain = 0.0
-        self._counts: dict[Key, Counter[Key]] = {}
-        self._kinds: set[Key] = set()
+        # By digests: of what was known, and of that with what followed.
+        self._counts = Counter[int]()
+        self._kinds: set[int] = set()
 
     def see(self, short: Key, long: Key, outcome: Key) -> None:
         """Take in what followed, known by the last text alone and by the history as well."""
-        self._kinds.add(outcome)
-        for sign, known in ((-1.0, ("short", short)), (1.0, ("long", long))):
-            counts = self._counts.setdefault(known, Counter())
-            chance = (counts[outcome] + 0.5) / (counts.total() + 0.5 * (len(self._kinds) + 1))
+        kind = digest(outcome)
+        self._kinds.add(kind)
+        for sign, known in ((-1.0, digest("short", short)), (1.0, digest("long", long))):
+            both = (31 * known + kind) % 2**64
+            chance = (self._counts[both] + 0.5) / (
+                self._counts[known] + 0.5 * (len(self._kinds) + 1)
+            )
             self.gain += sign * math.log(chance)
-            counts[outcome] += 1
+            self._counts[known] += 1
+            self._counts[both] += 1
+
+    def saved(self) -> dict[str, Any]:
+        """Return all of it as numbers and arrays."""
+        return {
+            "gain": self.gain,
+            "kinds": np.array([*self._kinds], dtype=np.uint64),
+            "known": np.array([*self._counts], dtype=np.uint64),
+            "counts": np.array([*self._counts.values()], dtype=np.int64),
+        }
+
+    @classmethod
+    def restored(cls, told: Mapping[str, Any]) -> Self:
+        """Return what was saved."""
+        made = cls()
+        made.gain, made._kinds = float(told["gain"]), set(told["kinds"].tolist())
+        counts = zip(told["known"].tolist(), told["counts"].tolist(), strict=True)
+        made._counts.update(dict(counts))
+        return made
 
 
 class Task:
@@ -198,7 +242,9 @@ class Task:
         self._stale = True
         self.foresight: Foresight | None = None
         self.episodes = 0
-        self.fitted_at = 0
+        # After how many episodes the process was fitted last, on which pairs, and of how many.
+        self.fitted_at = self._fitted_pairs = 0
+        self._fitted_on: Ints = np.zeros(0, np.int64)
         self.latest: list[deque[str]] = []
         self.least, self.most = math.inf, -math.inf
         self.anchor = np.zeros(1)
@@ -212,6 +258,120 @@ class Task:
         self._agreed: tuple[tuple[tuple[str, int], ...], bool] = ((), False)
         # Of each action: in how many states it was tried, and how good it was there.
         self._goodness = np.zeros((0, 2))
+
+    # --- saving
+
+    def saved(self, runs: Mapping[str, int]) -> dict[str, Any]:
+        """Return what was learned as lists, numbers and arrays; the plan follows from it.
+
+        Parameters
+        ----------
+        runs : mapping of str to int
+            Numbers of the episodes.
+        """
+        texts: dict[str, int] = {}
+
+        def text(told: str) -> int:
+            return texts.setdefault(told, len(texts))
+
+        def key(told: Any) -> Any:
+            if isinstance(told, str):
+                return text(told)
+            if isinstance(told, bytes):
+                return [text(told.decode("latin-1"))]
+            if told is None:
+                return None
+            first, past, here = told
+            return [text(first), [[text(a), text(b)] for a, b in past], text(here)]
+
+        names = [key(name) for name in self.names]
+        meant = [at for at, vector in enumerate(self.meanings) if vector is not None]
+        menus: dict[tuple[Hashable, ...], int] = {}
+        of = [menus.setdefault(menu, len(menus)) for menu in self.menus.values()]
+        numbers = self.actions.of
+        # Newer pairs are told of anew: what is expected of them does not hang on who asked.
+        old = [column.all.copy() for column in (self.mean, self.variance, *self._told)]
+        for column in old:
+            column[self._fitted_pairs :] = math.nan
+        latest = np.full((len(self.latest), 3), -1, dtype=np.int64)
+        for row, kept in zip(latest, self.latest, strict=True):
+            row[: len(kept)] = [runs[name] for name in kept]
+        return {
+            "task": [self.name, self.unit, self.goal, self.by_goal, self.history],
+            "texts": [*texts],
+            "names": names,
+            "meant": [meant, np.array([self.meanings[at] for at in meant])],
+            "words": [*self.shared],
+            "menus": [[[numbers[one] for one in menu] for menu in menus], [*self.menus], of],
+            "counts": self.counts.saved(),
+            "vectors": self.vectors.saved(),
+            "repeats": [
+                [seen.decode("latin-1") for seen in self.repeats], [*self.repeats.values()],
+            ],
+            "process": self.process.saved(),
+            "fitted": [self.fitted_at, self._fitted_pairs, self.within, self._was_flat, self.dim],
+            "fitted_on": self._fitted_on,
+            "columns": old,
+            "anchor": self.anchor,
+            "foresight": None if self.foresight is None else self.foresight.saved(),
+            "seen": [self.continuous, self.episodes, self.least, self.most],
+            "latest": latest,
+        }  # fmt: skip
+
+    def restore(self, told: Mapping[str, Any], runs: Sequence[str]) -> None:
+        """Take over what was saved, with the names of the episodes.
+
+        Raises
+        ------
+        ValueError, TypeError, LookupError
+            It is not what ``saved`` returned.
+        """
+        _, self.unit, self.goal, self.by_goal, _ = told["task"]
+        texts = told["texts"]
+        for name in told["names"]:
+            if name is None:
+                self.names.append(None)
+            elif isinstance(name, int):
+                self.names.append(texts[name])
+            elif len(name) == 1:
+                self.names.append(texts[name[0]].encode("latin-1"))
+            else:
+                past = tuple((texts[a], texts[b]) for a, b in name[1])
+                self.names.append((texts[name[0]], past, texts[name[2]]))
+        self.states = {name: at for at, name in enumerate(self.names)}
+        if len(self.states) != len(self.names):
+            raise ValueError("a state is there twice")
+        self.tokens = [self._tokens(name) for name in self.names]
+        for tokens in self.tokens:
+            self.words.update(tokens)
+        self.meanings = [None] * len(self.names)
+        for at, vector in zip(*told["meant"], strict=True):
+            self.meanings[at] = vector
+        self.shared = {word: at for at, word in enumerate(told["words"])}
+        listed, at, of = told["menus"]
+        menus = [tuple(self.actions.names[number] for number in menu) for menu in listed]
+        self.menus = {state: menus[number] for state, number in zip(at, of, strict=True)}
+        self.counts = Counts.restored(
+            told["counts"], self.parts.gate, len(self.names), len(self.actions.names)
+        )
+        self.vectors.restore(told["vectors"])
+        seen, often = told["repeats"]
+        self.repeats.update({one.encode("latin-1"): n for one, n in zip(seen, often, strict=True)})
+        self.fitted_at, self._fitted_pairs, self.within, self._was_flat, self.dim = told["fitted"]
+        self.mean, self.variance, *rest = (Column(np.float64, one) for one in told["columns"])
+        self._told = rest[0], rest[1]
+        self._fitted_on, self.anchor = told["fitted_on"], told["anchor"]
+        self.process.restore(told["process"], *self._sampled(self._fitted_on))
+        if told["foresight"] is not None:
+            self.foresight = Foresight.restored(told["foresight"])
+        self.continuous, self.episodes, self.least, self.most = told["seen"]
+        names = told["latest"].tolist()
+        self.latest = [deque((runs[at] for at in row if at >= 0), maxlen=3) for row in names]
+        pairs = len(self.counts.rows)
+        if {len(self.latest), *(len(column) for column in (self.mean, *rest))} != {pairs}:
+            raise ValueError("columns of different lengths")
+
+    # --- what is expected
 
     def worth_of_new(self) -> tuple[float, float]:
         """Return value and hope of a state that is not known."""
@@ -431,6 +591,7 @@ class Task:
 
     def _learn_vectors(self, run: Run) -> None:
         """Note the moves of an episode seen in numbers, and whether its observations repeat."""
+        undecided = self.repeats.total() <= _DECIDED
         told = [step.observation for step in run.steps]
         told += [] if run.last is None else [run.last]
         seen = [one.vector if one.text is None else None for one in told]
@@ -447,7 +608,8 @@ class Task:
             there = here if there is None else there
             number = self.actions.number(step.action)
             moves.append(Transition(here, number, reward, there, ended, run.episode))
-            self.repeats.update([here.tobytes()])
+            if undecided:
+                self.repeats.update([here.tobytes()])
         if run.weight > 0:
             self.vectors.add(moves)
         steps = self.repeats.total()
@@ -560,7 +722,7 @@ class Task:
         more = 1.05 if pairs <= _MOST_TOLD else 1.15
         if not (small or self.episodes >= self.fitted_at * more + 1):
             return
-        self.fitted_at = self.episodes
+        self.fitted_at, self._fitted_pairs = self.episodes, pairs
         counts = self.counts
         n = counts.n.all
         if self.flat:
@@ -584,13 +746,12 @@ class Task:
         scale = max(_TINY, min(high - low, float(np.ptp(target[tried])) or high - low)) ** 2
         self.within = (squares + 0.05 * scale) / (more + 2.0)
         if self.parts.process:
-            some = _evenly(tried, _MOST_SAMPLES)
+            some = self._fitted_on = _evenly(tried, _MOST_SAMPLES)
             common = [word for word, n in self.words.most_common(_MOST_WORDS) if n > 1]
             self.shared = {word: at for at, word in enumerate(common)}
             self.dim = next((len(one) for one in self.meanings if one is not None), 0)
             sample = Sample(
-                self.features(counts.state.all[some].tolist()),
-                counts.action.all[some],
+                *self._sampled(some),
                 target[some],
                 np.maximum(self.within / n[some], 1e-4 * scale),
             )
@@ -605,6 +766,11 @@ class Task:
         else:
             self.mean.all[:] = float(np.mean(target[tried]))
             self.variance.all[:] = max(float(np.var(target[tried])), 0.05 * scale)
+
+    def _sampled(self, pairs: Ints) -> tuple[Floats, Ints]:
+        """Return the features of the states of pairs, and their actions."""
+        counts = self.counts
+        return self.features(counts.state.all[pairs].tolist()), counts.action.all[pairs]
 
     def _ends(self, target: Floats) -> tuple[float, float]:
         """Return least and most that an action can be worth: what was seen, and 0."""

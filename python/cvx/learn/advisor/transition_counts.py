@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Iterable
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,11 +27,14 @@ class Column:
     Parameters
     ----------
     dtype : numpy dtype
+    values : sequence, default ()
+        What it holds at first.
     """
 
-    def __init__(self, dtype: Any) -> None:
-        self._held = np.zeros(64, dtype=dtype)
-        self._n = 0
+    def __init__(self, dtype: Any, values: Any = ()) -> None:
+        self._n = len(values)
+        self._held = np.zeros(max(64, self._n), dtype=dtype)
+        self._held[: self._n] = values
 
     def __len__(self) -> int:
         """Return how many values it holds."""
@@ -85,6 +89,8 @@ class Counts:
         self.reward, self.count = Column(np.float64), Column(np.float64)
         self.rows: list[list[int]] = []
         self.into: dict[int, set[int]] = {}
+        # Of each row: the size of its first reward.
+        self._size = Column(np.float64)
         self._row_of: dict[tuple[int, int, float], int] = {}
         self._late: list[deque[tuple[int, float]]] = []
         self.repeats = self.surprises = 0.0
@@ -116,13 +122,15 @@ class Counts:
             How much it counts: the trust in who tells it.
         """
         # Rewards of one size are one outcome, told by its mean: they may differ every time.
-        key = (pair, next_state, float(f"{reward:.1g}"))
+        size = float(f"{reward:.1g}")
+        key = (pair, next_state, size)
         row = self._row_of.get(key)
         if row is None:
             row = self._row_of[key] = len(self.pair)
             self.pair.append(pair)
             self.next.append(next_state)
             self.reward.append(reward)
+            self._size.append(size)
             self.count.append(0.0)
             self.rows[pair].append(row)
             if next_state != END:
@@ -137,6 +145,64 @@ class Counts:
             held = self.reward.all[row]
             self.reward.all[row] = held + (reward - held) * weight / self.count.all[row]
         self.n.all[pair] += weight
+
+    def saved(self) -> dict[str, Any]:
+        """Return all of it as numbers and arrays."""
+        late = [one for kept in self._late for one in kept]
+        return {
+            "pairs": [self.state.all, self.action.all, self.n.all],
+            "rows": [
+                column.all for column in (self.pair, self.next, self.reward, self._size, self.count)
+            ],
+            "late": [
+                np.array([len(kept) for kept in self._late], dtype=np.int64),
+                np.array([row for row, _ in late], dtype=np.int64),
+                np.array([weight for _, weight in late], dtype=np.float64),
+            ],
+            "told": [self.repeats, self.surprises, self.dropped],
+        }
+
+    @classmethod
+    def restored(cls, told: Mapping[str, Any], gate: float, states: int, actions: int) -> Self:
+        """Return what was saved; states and actions are numbered below these bounds.
+
+        Raises
+        ------
+        ValueError
+            A number is out of bounds.
+        """
+        made = cls(gate)
+        state, action, n = told["pairs"]
+        pair, to, reward, size, count = told["rows"]
+        lengths, late, weights = told["late"]
+        pairs, rows = len(state), len(pair)
+        for numbers, least, bound in (
+            (state, 0, states), (action, 0, actions), (pair, 0, pairs), (to, END, states),
+            (late, 0, rows), (lengths, 0, _LATE[-1] + 1),
+        ):  # fmt: skip
+            if len(numbers) and not least <= numbers.min() <= numbers.max() < bound:
+                raise ValueError(f"{numbers.min()} to {numbers.max()}, not {least} to {bound - 1}")
+        made.state, made.action = Column(np.int64, state), Column(np.int64, action)
+        made.n, made._size = Column(np.float64, n), Column(np.float64, size)
+        made.pair, made.next = Column(np.int64, pair), Column(np.int64, to)
+        made.reward, made.count = Column(np.float64, reward), Column(np.float64, count)
+        made.rows = [[] for _ in range(pairs)]
+        named = zip(state.tolist(), action.tolist(), strict=True)
+        made.pair_of = {one: number for number, one in enumerate(named)}
+        for number, at in enumerate(state.tolist()):
+            made.pairs_at.setdefault(at, []).append(number)
+        named_rows = zip(pair.tolist(), to.tolist(), size.tolist(), strict=True)
+        made._row_of = {one: number for number, one in enumerate(named_rows)}
+        for number, (of, there, _) in enumerate(made._row_of):
+            made.rows[of].append(number)
+            if there != END:
+                made.into.setdefault(there, set()).add(of)
+        each = iter(zip(late.tolist(), weights.tolist(), strict=True))
+        made._late = [deque(islice(each, n), maxlen=_LATE[-1]) for n in lengths.tolist()]
+        if len(made.pair_of) != pairs or len(made._row_of) != rows or next(each, None):
+            raise ValueError("a pair, or one of its outcomes, is there twice")
+        made.repeats, made.surprises, made.dropped = told["told"]
+        return made
 
     def fade(self, pair: int, factor: float) -> None:
         """Let what was counted of a pair weigh less."""

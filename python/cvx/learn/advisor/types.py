@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
@@ -15,6 +16,17 @@ NARROWEST: tuple[Basis, ...] = get_args(Basis)
 
 Unit: TypeAlias = Literal["P(success)", "return"]
 Key: TypeAlias = Hashable
+
+
+def digest(*told: object) -> int:
+    """Return a number of 64 bits for what is told, the same in every process."""
+    raw = repr(told).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little")
+
+
+def restored_action(told: Any) -> Hashable:
+    """Return an action that JSON has kept."""
+    return tuple(map(restored_action, told)) if isinstance(told, list) else told
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +134,8 @@ class Run:
     view: Any = None
     share: float = 1.0
     left_out: bool = False
+    bare: bool = False
+    """Whether it was restored without its steps and outcome."""
 
     @property
     def weight(self) -> float:

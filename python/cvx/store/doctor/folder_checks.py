@@ -15,7 +15,15 @@ from cvx.errors import SnapshotError
 from cvx.store import rows
 from cvx.store.database import reaches, tail_of
 from cvx.store.doctor.findings import Check, Finding
-from cvx.store.files import HALF_EXPORT, HALF_IMPORT, HALF_SNAPSHOT, SNAPSHOT, read_own, regular
+from cvx.store.files import (
+    HALF_EXPORT,
+    HALF_IMPORT,
+    HALF_LEARNED_STATE,
+    HALF_SNAPSHOT,
+    SNAPSHOT,
+    read_own,
+    regular,
+)
 from cvx.store.lock import Tail, parse_tail
 from cvx.store.snapshots import Manifest, load
 from cvx.store.store import IndexKind
@@ -157,8 +165,9 @@ def stray_files(folder: Path) -> Iterator[Finding]:
         found += (folder / "index").iterdir()
     for path in sorted(found):
         inside = path.parent != folder
-        ours = HALF_SNAPSHOT if inside else HALF_EXPORT
-        if path.is_symlink() or not (ours.fullmatch(path.name) or path == folder / HALF_IMPORT):
+        ours = (HALF_SNAPSHOT, HALF_LEARNED_STATE) if inside else (HALF_EXPORT,)
+        left = any(kind.fullmatch(path.name) for kind in ours) or path == folder / HALF_IMPORT
+        if path.is_symlink() or not left:
             continue
         yield Finding(Check.STRAY_FILE, str(path.relative_to(folder)), "a crash left it")
 
