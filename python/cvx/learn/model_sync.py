@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -235,13 +236,18 @@ class LearnedModels:
             self._scorers[namespace] = self._restored(learned)
 
     def _restored(self, learned: LearnedScorer) -> LearnedScorer:
-        sources = (
-            step.source
-            for episode in self.recorder.log
-            if episode.namespace == learned.namespace
-            for step in episode.steps[:1]
+        return learned.restored(self, anew=learned.namespace in self.doubted().values())
+
+    def doubted(self) -> dict[int, str]:
+        """Return the episodes with steps of a source in quarantine, and their namespaces."""
+        if not self.distrusted:
+            return {}
+        found = self.record.query(
+            "SELECT DISTINCT episode, namespace FROM events WHERE source <> ''"
+            f" AND source {AMONG} AND episode IS NOT NULL",
+            (json.dumps([*self.distrusted]),),
         )
-        return learned.restored(self, anew=not self.distrusted.isdisjoint(sources))
+        return dict(found)
 
     def scorer_of(self, namespace: str | None = None) -> LearnedScorer:
         """Return the scorer and the weights of a namespace, by default of the loop's own."""

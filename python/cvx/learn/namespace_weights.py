@@ -106,18 +106,14 @@ def logged(models: LearnedModels, namespace: str, weights: LearnedWeights) -> Ta
     rows: list[list[float]] = []
     labels: list[float] = []
     propensities: list[float] = []
-    whose = {
-        episode.episode_id: (episode.namespace, {step.source for step in episode.steps})
-        for episode in models.recorder.log
-    }
+    whose = dict(models.record.query("SELECT episode_id, namespace FROM episodes"))
+    doubted = models.doubted()
     for decision in models.record.newest_decisions():
         if decision["outcome"] is None:
             # A recall for a prompt of which nobody said what became of it.
             continue
-        own, sources = whose.get(
-            decision["episode"], (decision["record"].get("namespace", ""), set[str]())
-        )
-        if own != namespace or not sources.isdisjoint(models.distrusted):
+        own = whose.get(decision["episode"], decision["record"].get("namespace", ""))
+        if own != namespace or decision["episode"] in doubted:
             continue
         won = float(decision["outcome"]) > models.rules.success_above
         if not won and not models.rules.learn_from_failures:
