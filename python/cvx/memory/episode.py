@@ -23,7 +23,7 @@ from cvx.errors import (
     warn,
 )
 from cvx.learn.advisor import Observation
-from cvx.learn.advisor_episode import restored_action
+from cvx.learn.advisor.types import restored_action
 from cvx.learn.attribution import Outcome, Taken
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.model_sync import TakenBackError

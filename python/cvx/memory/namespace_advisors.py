@@ -46,7 +46,7 @@ _MANY, _MUCH = 5000, 0.25
 def _learner() -> str:
     """Return a checksum of the code that learns: another one might learn something else."""
     here = Path(__file__).parent
-    files = [*sorted((here.parent / "learn").glob("*.py")), here / "advice.py", Path(__file__)]
+    files = [*sorted((here.parent / "learn").rglob("*.py")), here / "advice.py", Path(__file__)]
     return f"{zlib.crc32(b''.join(file.read_bytes() for file in files)):08x}"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from cvx.arguments import wrong
 from cvx.errors import InvalidInputError, InvalidVectorError
-from cvx.learn.advisor_episode import Observation, restored_action
+from cvx.learn.advisor.types import Observation, restored_action
 from cvx.types import Event, Vector
 from cvx.validation import storable_text
 

@@ -65,7 +65,7 @@ def write_whole(path: Path, content: bytes) -> None:
     reach("manifest.synced")
     beside.replace(path)
     reach("manifest.renamed")
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 def make_folders(folder: Path) -> None:

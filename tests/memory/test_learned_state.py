@@ -1,0 +1,277 @@
+"""What was learned is kept in a file: opened again, a memory advises as if it had learned anew."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+
+from cvx.memory import Memory
+from cvx.memory import namespace_advisors as module
+from cvx.memory.episode import RunningEpisode
+
+WAYS = ["go left", "go right", "wait"]
+SECRET = "the amber room"
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Save at every close, however little was learned."""
+    monkeypatch.setattr(module.NamespaceAdvisor.save, "__kwdefaults__", {"most": 1, "share": 0.0})
+
+
+def _text(episode: RunningEpisode, number: int) -> float:
+    draw = random.Random(number)
+    at = 0
+    for _ in range(6):
+        seen = SECRET if at == 2 else f"room {at} of the {draw.choice(['old', 'new'])} house"
+        action = episode.advise(seen, WAYS).choose().action
+        episode.act(action)
+        at += {"go left": -1, "go right": 1, "wait": 0}[action]
+        if abs(at) == 3:
+            break
+    return float(at == 3)
+
+
+def _numbers(episode: RunningEpisode, number: int) -> float:
+    draw = np.random.default_rng(number)
+    at = float(draw.uniform(-1, 1))
+    for _ in range(8):
+        action = episode.advise([at, 1.0], [-1, 1]).choose().action
+        episode.act(action, reward=-abs(at))
+        at += 0.3 * action + float(draw.normal(0, 0.01))
+    return 0.0
+
+
+def _cells(episode: RunningEpisode, number: int) -> float:
+    at = number % 3
+    for _ in range(4):
+        action = episode.advise([at, 0.5], ["up", "down"]).choose().action
+        episode.act(action, reward=float(action == "up"))
+        at = (at + 1) % 3
+    return 0.0
+
+
+KINDS: dict[str, tuple[Callable[[RunningEpisode, int], float], bool]] = {
+    "text": (_text, True), "numbers": (_numbers, False), "cells": (_cells, False),
+}  # fmt: skip
+
+
+def _play(memory: Memory, first: int, last: int, *kinds: str) -> None:
+    for number in range(first, last):
+        for kind in kinds or KINDS:
+            play, told = KINDS[kind]
+            goal = f"{kind} goal {number % 2 if number > 6 else 0}"
+            source = "a stranger" if number % 5 == 4 else ""
+            with memory.episode(goal, task=kind, source=source) as episode:
+                won = play(episode, number)
+                if told:
+                    episode.end(won)
+                else:
+                    episode.end(observation="over" if kind == "cells" else None)
+
+
+def _told(folder: Path, *, anew: bool = False) -> list[str]:
+    """Return what a memory advises when it is opened, everything that can be seen of it."""
+    told = []
+    # What chance decides hangs on the numbers of episodes: whatever is compared begins the same.
+    with TemporaryDirectory() as copy:
+        shutil.copytree(folder, copy, dirs_exist_ok=True)
+        if anew:
+            for path in _files(Path(copy)):
+                path.unlink()
+        memory = Memory.open(copy, embedder="lexical")
+        for kind, asked in (
+            ("text", ["room 0 of the old house", SECRET, "a room that nobody saw"]),
+            ("numbers", [[0.25, 1.0], [-0.6, 1.0]]),
+            ("cells", [[0, 0.5], [2, 0.5]]),
+        ):
+            with memory.episode(f"{kind} goal 1", task=kind) as episode:
+                for one in asked:
+                    advice = episode.advise(one, [-1, 1] if kind == "numbers" else [*WAYS, "up"])
+                    told += [repr(option.value) + repr(option) for option in advice]
+                    told += [str(advice), repr(advice.chances), repr(advice.choose().action)]
+                    told += [repr([hit.event and hit.event.id for hit in advice.best.hits])]
+                episode.discard()
+        memory.close()
+    return told
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted((folder / "index").glob("learned-*"))
+
+
+def _anew(folder: Path) -> list[str]:
+    """Return the same where nothing is kept: the naive twin learns from the record."""
+    return _told(folder, anew=True)
+
+
+def test_a_memory_that_is_opened_again_advises_as_one_that_learned_anew(tmp_path: Path) -> None:
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        _play(memory, 0, 30)
+    (path,) = _files(tmp_path)
+    kept = _told(tmp_path)
+    assert path.stat().st_mode & 0o077 == 0
+    assert kept == _anew(tmp_path)
+
+
+def test_it_goes_on_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        _play(memory, 0, 20)
+    monkeypatch.setattr(
+        module.NamespaceAdvisor.save, "__kwdefaults__", {"most": 10**9, "share": 0.0}
+    )
+    before = [path.read_bytes() for path in _files(tmp_path)]
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        _play(memory, 20, 32)
+    assert before == [path.read_bytes() for path in _files(tmp_path)] != []
+    assert _told(tmp_path) == _anew(tmp_path)
+
+
+def test_it_reads_nothing_that_it_has_learned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        _play(memory, 0, 10)
+    learned: list[object] = []
+    learn = module.NamespaceAdvisor._learn
+
+    def counted(self: module.NamespaceAdvisor, episode: object) -> None:
+        learned.append(episode)
+        learn(self, episode)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module.NamespaceAdvisor, "_learn", counted)
+    _told(tmp_path)
+    assert learned == []
+    _anew(tmp_path)
+    assert len(learned) == 30
+
+
+def test_what_was_erased_or_put_away_is_not_known_any_more(tmp_path: Path) -> None:
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        _play(memory, 0, 20)
+    assert any(SECRET.encode() in path.read_bytes() for path in _files(tmp_path))
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        memory.forget([one for one in memory.events() if one.text == "room 1 of the new house"])
+    assert _told(tmp_path) == _anew(tmp_path)
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        memory.admin.quarantine(source="a stranger")
+    assert _told(tmp_path) == _anew(tmp_path)
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        memory.admin.release(source="a stranger")
+    assert _told(tmp_path) == _anew(tmp_path)
+    with (
+        Memory.open(tmp_path, embedder="lexical") as memory,
+        memory.episode("text goal 1", task="text") as episode,
+    ):
+        episode.advise(SECRET, WAYS)
+        episode.discard()
+        memory.erase([one for one in memory.events() if one.text == SECRET])
+        assert _files(tmp_path) == []
+    left = [one.name for one in tmp_path.rglob("*.*") if SECRET.encode() in one.read_bytes()]
+    assert left == []
+    assert _told(tmp_path) == _anew(tmp_path)
+
+
+def test_an_erased_text_is_not_written_back_by_another_process(tmp_path: Path) -> None:
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        _play(memory, 0, 10, "text")
+        code = (
+            "import sys; from cvx import Memory\n"
+            "with Memory.open(sys.argv[1], embedder='lexical') as memory:\n"
+            f"    memory.erase([one for one in memory.events() if one.text == {SECRET!r}])\n"
+        )
+        subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+    assert not any(SECRET.encode() in path.read_bytes() for path in _files(tmp_path))
+    assert _told(tmp_path) == _anew(tmp_path)
+
+
+def test_two_that_write_at_once_both_teach(tmp_path: Path) -> None:
+    with (
+        Memory.open(tmp_path, embedder="lexical") as memory,
+        Memory.open(tmp_path, embedder="lexical") as other,
+    ):
+        _play(memory, 0, 8)
+        _play(other, 8, 16)
+        _play(memory, 16, 24)
+    assert _told(tmp_path) == _anew(tmp_path)
+
+
+@pytest.mark.parametrize("place", range(0, 1000, 37))
+def test_a_damaged_file_is_passed_over(tmp_path: Path, place: int) -> None:
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        _play(memory, 0, 4, "text")
+    (path,) = _files(tmp_path)
+    raw = bytearray(path.read_bytes())
+    raw[place * len(raw) // 1000] ^= 0x11
+    path.write_bytes(raw[: len(raw) - place % 2])
+    assert _told(tmp_path) == _anew(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["advisor", "precedents", "read", "steps", "sizes", "returns"])
+def test_a_file_with_right_checksums_and_other_content_is_passed_over(
+    tmp_path: Path, name: str
+) -> None:
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        _play(memory, 0, 4, "text")
+    (path,) = _files(tmp_path)
+    head, _, raw = path.read_bytes().split(b"\n", 2)
+    header = json.loads(head)
+    state = json.loads(raw[: header["body"]])
+    state[name] = "nothing that was written"
+    body = json.dumps(state).encode()
+    rest = raw[header["body"] :]
+    header["body"], header["crc"] = len(body), zlib.crc32(body + rest)
+    head = json.dumps(header).encode()
+    path.write_bytes(b"%b\n%08x\n%b%b" % (head, zlib.crc32(head), body, rest))
+    assert _told(tmp_path) == _anew(tmp_path)
+
+
+def test_another_learner_and_another_store_learn_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        with Memory.open(tmp_path / name, embedder="lexical") as memory:
+            _play(memory, 0, 4 if name == "one" else 9, "text")
+    (mine,), (others,) = _files(tmp_path / "one"), _files(tmp_path / "two")
+    mine.write_bytes(others.read_bytes())
+    told = _told(tmp_path / "one")
+    assert told == _anew(tmp_path / "one")
+    _told(tmp_path / "one")
+    learned: list[object] = []
+    learn = module.NamespaceAdvisor._learn
+
+    def counted(self: module.NamespaceAdvisor, episode: object) -> None:
+        learned.append(episode)
+        learn(self, episode)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module.NamespaceAdvisor, "_learn", counted)
+    monkeypatch.setattr(module, "_learner", lambda: "another")
+    assert _told(tmp_path / "one") == told
+    assert len(learned) == 4
+
+
+def test_a_process_that_is_killed_leaves_what_was_ended(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys; from pathlib import Path\n"
+        "from tests.memory import test_learned_state as tests\n"
+        "from cvx.memory import Memory, namespace_advisors\n"
+        "namespace_advisors.NamespaceAdvisor.save.__kwdefaults__.update(most=20, share=0.1)\n"
+        "memory = Memory.open(sys.argv[1], embedder='lexical')\n"
+        "tests._play(memory, 0, 17, 'text')\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    root = str(Path(__file__).parents[2])
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False, cwd=root)
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        assert len(memory.frames.episodes()) == 17
+    assert _told(tmp_path) == _anew(tmp_path)
