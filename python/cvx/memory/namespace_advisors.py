@@ -131,12 +131,15 @@ class NamespaceAdvisor:
             How many are not, of those that were saved before.
         """
         folder, record = self.advisors.folder, self.advisors.shared.record
-        with self.lock:
-            new = self._steps - self._saved_steps
-            if folder is None or new < max(most, share * self._saved_steps) or record.writing:
+        new = self._steps - self._saved_steps
+        if folder is None or new < max(most, share * self._saved_steps) or record.writing:
+            return
+        # What others erase meanwhile must not come back by this file.
+        with record.locked():
+            # Whoever holds the record waits for no lock whose holder may wait for the record.
+            if not self.lock.acquire(blocking=False):
                 return
-            # What others erase meanwhile must not come back by this file.
-            with record.locked():
+            try:
                 models = self._models
                 if models is None or models.taken_back or not models.unchanged_since(self._born):
                     return
@@ -145,6 +148,8 @@ class NamespaceAdvisor:
                 with suppress(OSError, TypeError, ValueError):
                     write_state(folder, of, self._state(models))
                     self._saved_steps, self._born = self._steps, tail.seq
+            finally:
+                self.lock.release()
 
     def _state(self, models: LearnedModels) -> dict[str, Any]:
         return {
