@@ -36,7 +36,7 @@ def _text(episode: RunningEpisode, number: int) -> float:
         seen = SECRET if at == 2 else f"room {at} of the {draw.choice(['old', 'new'])} house"
         action = episode.advise(seen, WAYS).choose().action
         episode.act(action)
-        at += {"go left": -1, "go right": 1, "wait": 0}[action]
+        at += {"go left": -1, "go right": 1, "wait": 0}[str(action)]
         if abs(at) == 3:
             break
     return float(at == 3)
@@ -48,7 +48,7 @@ def _numbers(episode: RunningEpisode, number: int) -> float:
     for _ in range(8):
         action = episode.advise([at, 1.0], [-1, 1]).choose().action
         episode.act(action, reward=-abs(at))
-        at += 0.3 * action + float(draw.normal(0, 0.01))
+        at += 0.3 * float(str(action)) + float(draw.normal(0, 0.01))
     return 0.0
 
 

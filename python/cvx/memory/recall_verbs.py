@@ -236,8 +236,8 @@ class Recaller:
         if known is None or known[0] != tail:
             when = stored_at(record, name)
             same = known is not None and known[1] == when
-            what = known[2] if same else self._shared.read_state(name, made)
-            self._learned[name] = known = tail, when, what
+            what = known[2] if known and same else self._shared.read_state(name, made)
+            known = self._learned[name] = tail, when, what
         return known[2]
 
     def judge(self, write: Writer, namespace: str, change: Callable[[Reputation], object]) -> None:
