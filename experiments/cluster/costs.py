@@ -139,7 +139,7 @@ def _time(
     host = ray.get_actor(client.layout.places[0].primary, namespace=client._space)
     for cue in cues:
         for kind, do in (
-            ("round_trip", lambda: ray.get(host.call.remote(-1, *[None] * 5))),
+            ("round_trip", lambda: ray.get(host.call.remote((-1, *[None] * 5)))),
             ("alone", partial(alone.recall, cue, namespace=name)),
             ("recall", partial(memory.recall, cue, namespace=name)),
             ("add", partial(memory.add, f"{cue}, new", namespace=name)),
