@@ -284,12 +284,17 @@ class LearnedModels:
                 return False
             if op not in _ADDS:
                 changed += [one[0] for one in body]
-        steps = self.record.query(
-            f"SELECT 1 FROM events JOIN episodes ON episode = episode_id WHERE event_id {AMONG}"
-            f" AND {_IS_CLOSED} LIMIT 1",
-            (listed(changed),),
+        return not self._teach("event_id", changed)
+
+    def _teach(self, column: str, numbers: Collection[int]) -> bool:
+        """Return whether any of these nodes or events is a step of a closed episode."""
+        # Left to itself, SQLite may begin with all episodes.
+        found = numbers and self.record.query(
+            f"SELECT 1 FROM json_each(?1) CROSS JOIN events ON {column} = value"
+            f" CROSS JOIN episodes ON episode_id = episode WHERE {_IS_CLOSED} LIMIT 1",
+            (listed(numbers),),
         )
-        return not steps
+        return bool(found)
 
     def readable(
         self,
@@ -543,12 +548,8 @@ class LearnedModels:
     def _put_away(self, gone: Collection[int], back: Collection[int]) -> None:
         """Leave nodes out of everything, and let others back in; no events but steps teach."""
         before, self._away_events = self._away_events, self._events_put_away()
-        steps = self.record.query(
-            f"SELECT 1 FROM events JOIN episodes ON episode = episode_id WHERE node {AMONG}"
-            f" AND {_IS_CLOSED} LIMIT 1",
-            (listed((*gone, *back)),),
-        )
-        self.unlearned += bool(steps) or before != self._away_events
+        steps = self._teach("node", (*gone, *back))
+        self.unlearned += steps or before != self._away_events
         if not gone and not back:
             return
         self.history.put_away(gone)
@@ -572,6 +573,8 @@ class LearnedModels:
         known = (self.history.episode(node) for node in nodes)
         touched = {one.episode_id for one in known if one and one.episode_id is not None}
         touched.update(episodes)
+        if not touched:
+            return
         log = self.recorder.log
         for episode in log.renew(touched, {number for number, _ in self.record.query(_CLOSED)}):
             self.history.forget(step.node for step in episode.steps if step.node is not None)
