@@ -92,7 +92,6 @@ class Recaller:
         self._corpus: Corpus | None = None
         self._versions = shared.versions
         self._pipeline: tuple[object, Pipeline] | None = None
-        self._looked: object = None
         # By number: what was recalled, and is written down if feedback follows.
         self._open: OrderedDict[int, _Shown] = OrderedDict()
         # By name of the state: the end of the journal, when it was stored, and what is made of it.
@@ -104,12 +103,9 @@ class Recaller:
     def pipeline(self) -> Pipeline:
         """What was set or tuned last, by any process, else the default."""
         record = self._shared.record
-        now = record.tail(), self._shared.versions
-        if self._pipeline is None or self._looked != now:
-            when = stored_at(record), record.meta("embedder")
-            if self._pipeline is None or self._pipeline[0] != when:
-                self._pipeline = when, self._stored(when[0])
-            self._looked = now
+        when = stored_at(record), record.meta("embedder")
+        if self._pipeline is None or self._pipeline[0] != when:
+            self._pipeline = when, self._stored(when[0])
         return self._pipeline[1]
 
     def _stored(self, when: int | None) -> Pipeline:
