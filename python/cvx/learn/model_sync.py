@@ -22,6 +22,7 @@ from cvx.scoring import UsageTracker
 from cvx.store import Record
 from cvx.store.namespaces import least_visible, readers, reads
 from cvx.store.replica import Replica
+from cvx.store.row_validation import explaining
 from cvx.store.rows import AMONG, DISCARDED, OPEN, listed
 from cvx.types import Episode, Hit
 
@@ -198,16 +199,17 @@ class LearnedModels:
     def _recorded(self, numbers: Iterable[int]) -> list[Episode]:
         """Return closed episodes of the record, with rewards as they were before any decay."""
         before: Mapping[Any, float] = self.ledger.original
-        return [
-            replace(
-                episode,
-                steps=tuple(
-                    replace(step, reward=before[step.node]) if step.node in before else step
-                    for step in episode.steps
-                ),
-            )
-            for episode in self.record.episodes(numbers)
-        ]
+        with explaining(self.record):
+            return [
+                replace(
+                    episode,
+                    steps=tuple(
+                        replace(step, reward=before[step.node]) if step.node in before else step
+                        for step in episode.steps
+                    ),
+                )
+                for episode in self.record.episodes(numbers)
+            ]
 
     def _read_episodes(self, numbers: Collection[int]) -> list[Episode]:
         """Return closed episodes of the record, found by their nodes from now on."""
