@@ -36,7 +36,7 @@ class Reputation:
     cases : dict of str to list of int
         By source: how often its advice helped, and how often it failed.
     found_false : list of str
-        Sources that advice leaves out; see `cvx.learn.source_trust.SourceTrust`.
+        Sources that advice leaves out; see `cvx.learn.advisor.source_trust.SourceTrust`.
     forgiven : list of str
         Those of them that recall shows again, since it was reset.
     """

@@ -17,7 +17,7 @@ from cvx.errors import InvalidInputError
 from cvx.learn.reputation import SOURCES, Reputation
 from cvx.memory.causes import active_events
 from cvx.memory.namespace_access import Identity
-from cvx.memory.resources import SharedState, noun_repr
+from cvx.memory.resources import Resources, noun_repr
 from cvx.memory.settings import check_embedder, settings_of
 from cvx.memory.write_verbs import declare_edge_kind, set_state
 from cvx.recall.visible_events import Asker, ways_sql
@@ -72,13 +72,13 @@ class Admin:
 
     Parameters
     ----------
-    shared : SharedState
+    shared : Resources
         Of the memory.
     """
 
     __repr__ = noun_repr
 
-    def __init__(self, shared: SharedState) -> None:
+    def __init__(self, shared: Resources) -> None:
         self._shared = shared
 
     def stats(self) -> dict[str, Any]:

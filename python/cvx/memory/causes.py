@@ -30,7 +30,7 @@ from cvx.errors import UnjudgedWarning, warn
 from cvx.escaping import html_text
 from cvx.extras import needs
 from cvx.memory.namespace_access import Identity
-from cvx.memory.resources import SharedState, noun_repr
+from cvx.memory.resources import Resources, noun_repr
 from cvx.memory.write_verbs import add_events
 from cvx.store import Record
 from cvx.store.row_validation import explains
@@ -48,7 +48,7 @@ class Causes:
 
     Parameters
     ----------
-    shared : SharedState
+    shared : Resources
         Of the memory.
     identity : Identity
         Who asks.
@@ -66,7 +66,7 @@ class Causes:
 
     def __init__(
         self,
-        shared: SharedState,
+        shared: Resources,
         identity: Identity,
         meant: Callable[[AnEvent | str, str | None], Event],
     ) -> None:

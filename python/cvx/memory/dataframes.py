@@ -11,7 +11,7 @@ import numpy as np
 from cvx.arguments import a_flag, checked, optional, wrong
 from cvx.extras import needs
 from cvx.memory.namespace_access import Identity
-from cvx.memory.resources import SharedState, noun_repr
+from cvx.memory.resources import Resources, noun_repr
 from cvx.recall.visible_events import Asker, ways_sql
 from cvx.store.row_validation import explains
 from cvx.store.rows import json_of
@@ -44,13 +44,13 @@ class Frames:
 
     Parameters
     ----------
-    shared : SharedState
+    shared : Resources
         Of the memory.
     """
 
     __repr__ = noun_repr
 
-    def __init__(self, shared: SharedState) -> None:
+    def __init__(self, shared: Resources) -> None:
         self._shared = shared
 
     @checked(namespace=optional(storable_namespace), state=optional(_state), vectors=a_flag)

@@ -45,7 +45,7 @@ from cvx.types import Cue, Decision, Episode, Event, Hit, Where, entity_number, 
 if TYPE_CHECKING:
     from cvx.memory.memory import Memory
     from cvx.memory.namespace_access import Identity
-    from cvx.memory.resources import SharedState
+    from cvx.memory.resources import Resources
     from cvx.recall.context import Context
     from cvx.recall.trace import Hits
     from cvx.store import Writer
@@ -689,7 +689,7 @@ def _stored(run: OpenEpisode, holder: int) -> Episode:
 
 def begin(
     memory: Memory,
-    shared: SharedState,
+    shared: Resources,
     identity: Identity,
     *,
     goal: str,
@@ -726,7 +726,7 @@ def begin(
 
 
 def take_up(
-    memory: Memory, shared: SharedState, identity: Identity, number: int, history: int | None
+    memory: Memory, shared: Resources, identity: Identity, number: int, history: int | None
 ) -> RunningEpisode:
     """Go on with an episode that was left open; see ``Memory.episode``."""
     advisors, record = advisors_of(shared), shared.record

@@ -12,7 +12,7 @@ from cvx.errors import EpisodeEndedError, InvalidInputError, UnknownError
 from cvx.learn.attribution import Attribution
 from cvx.memory.namespace_access import Identity
 from cvx.memory.recall_verbs import Recaller
-from cvx.memory.resources import SharedState
+from cvx.memory.resources import Resources
 from cvx.recall.context import Context
 from cvx.recall.trace import Hits
 from cvx.store.rows import event_context
@@ -51,7 +51,7 @@ def a_help(name: str, value: Any) -> bool | list[int]:
 
 
 def take_feedback(
-    shared: SharedState,
+    shared: Resources,
     recaller: Recaller,
     number: int,
     identity: Identity,
@@ -121,7 +121,7 @@ def take_feedback(
         recaller.learn(number, noted["namespace"], events, set(noted["shown"]) - set(events))
 
 
-def attribution_of(shared: SharedState, number: int, identity: Identity) -> Attribution:
+def attribution_of(shared: Resources, number: int, identity: Identity) -> Attribution:
     """Return which memories drove a decision, and whether it paid; see ``Learning``."""
     with shared.record.mutex:
         waiting = shared.noted.decided.get(number)
@@ -141,7 +141,7 @@ def attribution_of(shared: SharedState, number: int, identity: Identity) -> Attr
 
 
 def decisions_that_showed(
-    shared: SharedState, event_id: int, identity: Identity
+    shared: Resources, event_id: int, identity: Identity
 ) -> list[Attribution]:
     """Return the decisions that an event was shown in, oldest first."""
     with shared.record.mutex:
@@ -163,7 +163,7 @@ def decisions_that_showed(
         return told
 
 
-def _is_of(shared: SharedState, row: Mapping[str, Any], identity: Identity) -> bool:
+def _is_of(shared: Resources, row: Mapping[str, Any], identity: Identity) -> bool:
     """Whether a decision was asked for in the name of a memory, or this is the root."""
     if not identity.bound:
         return True
@@ -177,7 +177,7 @@ def _is_of(shared: SharedState, row: Mapping[str, Any], identity: Identity) -> b
     return bool(asked == identity.namespace)
 
 
-def _decision_row(shared: SharedState, number: int, identity: Identity) -> dict[str, Any]:
+def _decision_row(shared: Resources, number: int, identity: Identity) -> dict[str, Any]:
     row = shared.record.decision(number)
     if row is None or not _is_of(shared, row, identity):
         raise UnknownError(

@@ -26,7 +26,7 @@ from cvx.learn.attribution import Attribution
 from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showed
 from cvx.memory.namespace_access import Identity
 from cvx.memory.recall_verbs import RECALL, Recaller, asker_of
-from cvx.memory.resources import SharedState, noun_repr
+from cvx.memory.resources import Resources, noun_repr
 from cvx.recall import Candidates, Pipeline
 from cvx.recall.context import Context
 from cvx.recall.floor import Answerable
@@ -64,7 +64,7 @@ class Learning:
 
     Parameters
     ----------
-    shared : SharedState
+    shared : Resources
         Of the memory.
     recaller : Recaller
         The one whose pipeline is kept.
@@ -74,7 +74,7 @@ class Learning:
 
     __repr__ = noun_repr
 
-    def __init__(self, shared: SharedState, recaller: Recaller, identity: Identity) -> None:
+    def __init__(self, shared: Resources, recaller: Recaller, identity: Identity) -> None:
         self._shared, self._recaller, self._identity = shared, recaller, identity
 
     @property

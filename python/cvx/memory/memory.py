@@ -48,7 +48,7 @@ from cvx.memory.dataframes import Frames
 from cvx.memory.learning import Learning
 from cvx.memory.namespace_access import Identity
 from cvx.memory.recall_verbs import RECALL, Recaller, Sources, asker_of, plan_of
-from cvx.memory.resources import SharedState
+from cvx.memory.resources import Resources
 from cvx.memory.settings import (
     CLOCKS,
     PRESETS,
@@ -204,7 +204,7 @@ class Memory:
     ) -> Self:
         meant = settings_of(embedder, dim, metric, None if folder is None else known_of(folder))
         given = kept_settings(**(kept or {}))
-        shared = SharedState(
+        shared = Resources(
             folder,
             meant.embedder,
             metric=meant.metric,
@@ -240,7 +240,7 @@ class Memory:
 
     def _compose(
         self,
-        shared: SharedState,
+        shared: Resources,
         identity: Identity | None = None,
         recaller: Recaller | None = None,
     ) -> Self:
@@ -1281,7 +1281,7 @@ class Memory:
         """
         assert isinstance(recorded, int)
         record = as_of(self._shared.record, recorded)
-        past = SharedState(None, self.embedder, metric=self.metric, record=record)
+        past = Resources(None, self.embedder, metric=self.metric, record=record)
         return type(self).__new__(type(self))._compose(past, self._identity)
 
     def close(self) -> None:

@@ -32,7 +32,7 @@ from cvx.store.lock import Tail
 from cvx.types import Episode, Event, Hit, Vector
 
 if TYPE_CHECKING:
-    from cvx.memory.resources import SharedState
+    from cvx.memory.resources import Resources
 
 _MOST_TEXTS = 4096
 _SOME, _SHARE = 1000, 0.02
@@ -395,11 +395,11 @@ class Advisors:
 
     Parameters
     ----------
-    shared : SharedState
+    shared : Resources
         Of the memory.
     """
 
-    def __init__(self, shared: SharedState) -> None:
+    def __init__(self, shared: Resources) -> None:
         self.shared = shared
         self.seed = int(shared.kind.settings.get("seed", 0))
         self._lock, self._making = threading.RLock(), threading.RLock()
@@ -496,7 +496,7 @@ class Advisors:
         return made
 
 
-def advisors_of(shared: SharedState) -> Advisors:
+def advisors_of(shared: Resources) -> Advisors:
     """Return the advisors of a memory, made at the first call."""
     with shared.mutex:
         if shared.advisors is None:

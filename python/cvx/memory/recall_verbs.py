@@ -23,7 +23,7 @@ from cvx.errors import (
 )
 from cvx.learn.reputation import SOURCES, Reputation
 from cvx.memory.namespace_access import Identity
-from cvx.memory.resources import SharedState
+from cvx.memory.resources import Resources
 from cvx.memory.settings import (
     NAME,
     PRESETS,
@@ -83,11 +83,11 @@ class Recaller:
 
     Parameters
     ----------
-    shared : SharedState
+    shared : Resources
         Of the memory.
     """
 
-    def __init__(self, shared: SharedState) -> None:
+    def __init__(self, shared: Resources) -> None:
         self._shared = shared
         self._corpus: Corpus | None = None
         self._versions = shared.versions

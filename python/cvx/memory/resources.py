@@ -47,7 +47,7 @@ _TRIES = 4
 
 
 @explains(lambda state: state.record)
-class SharedState(Follower):
+class Resources(Follower):
     """What all verbs and nouns of a memory share, and the checks before anything is stored.
 
     Parameters are those of ``Memory.open``.

@@ -17,7 +17,7 @@ from cvx.errors import (
     UnknownError,
 )
 from cvx.extras import needs
-from cvx.memory.resources import SharedState
+from cvx.memory.resources import Resources
 from cvx.render.block import entries_of
 from cvx.store import Writer
 from cvx.store.erase import Erased, check_erasable, erase, told_of
@@ -30,7 +30,7 @@ from cvx.validation import check_event, check_reward
 
 
 def add_events(
-    shared: SharedState,
+    shared: Resources,
     events: Sequence[Event],
     aliases: Sequence[Sequence[str]] = (),
     *,
@@ -79,7 +79,7 @@ def add_events(
 
 
 def _called(
-    shared: SharedState, listed: Sequence[Event], known: Sequence[int | None]
+    shared: Resources, listed: Sequence[Event], known: Sequence[int | None]
 ) -> dict[int, int]:
     """Return the events that have the keys of some, by their places: these are new versions.
 
@@ -156,7 +156,7 @@ def rows_of(items: Any) -> Iterable[Any]:
     return items
 
 
-def _known(shared: SharedState, event: Event) -> int | None:
+def _known(shared: Resources, event: Event) -> int | None:
     """Return the event that a text was handed out from, while it can still be recalled."""
     if not event.text.strip() or event.key is not None:
         return None
@@ -241,7 +241,7 @@ class Change:
 
 
 def change_event(
-    shared: SharedState, event_id: int, change: Change, aliases: Sequence[str] = ()
+    shared: Resources, event_id: int, change: Change, aliases: Sequence[str] = ()
 ) -> None:
     """Change what is given of an event; see ``Memory.update``."""
     if change.vector is not None:
@@ -264,7 +264,7 @@ def _findable(text: str) -> None:
 
 
 def _apply(
-    shared: SharedState, write: Writer, event_id: int, change: Change, *, revive: bool = False
+    shared: Resources, write: Writer, event_id: int, change: Change, *, revive: bool = False
 ) -> None:
     found = shared.record.events([event_id])
     if not found:
@@ -293,7 +293,7 @@ def _apply(
         write.set_columns("metadata", {event_id: columns["metadata"]})
 
 
-def link_events(shared: SharedState, link: Edge, effect_first: str) -> Edge:
+def link_events(shared: Resources, link: Edge, effect_first: str) -> Edge:
     """Store a link between two events; see ``Memory.link``."""
     if link.kind == "temporal":
         raise InvalidInputError("temporal edges are implied by time: give another kind")
@@ -312,7 +312,7 @@ def link_events(shared: SharedState, link: Edge, effect_first: str) -> Edge:
     return replace(link_of(edge, link.cause, link.effect), recorded=write.recorded)
 
 
-def _noted_as_it_happened(shared: SharedState, event: str | int) -> bool:
+def _noted_as_it_happened(shared: Resources, event: str | int) -> bool:
     """Whether an event's time is that of its writing, as it is where none was given."""
     if shared.clock != "utc":
         return False
@@ -322,7 +322,7 @@ def _noted_as_it_happened(shared: SharedState, event: str | int) -> bool:
     return bool(row and row[0][0])
 
 
-def declare_edge_kind(shared: SharedState, name: str) -> None:
+def declare_edge_kind(shared: Resources, name: str) -> None:
     """Make a name an edge kind of this memory, for good; see ``Admin.declare_edge_kind``."""
     if name in shared.index.edge_kinds:
         return
@@ -334,7 +334,7 @@ def declare_edge_kind(shared: SharedState, name: str) -> None:
         write.journal("kind", [name])
 
 
-def set_state(shared: SharedState, events: Iterable[int], state: str) -> None:
+def set_state(shared: Resources, events: Iterable[int], state: str) -> None:
     """Archive events, or make them active again; all of them or none.
 
     Raises
@@ -346,7 +346,7 @@ def set_state(shared: SharedState, events: Iterable[int], state: str) -> None:
         write.set_columns("state", dict.fromkeys(events, state))
 
 
-def erase_events(shared: SharedState, listed: list[int]) -> Erased:
+def erase_events(shared: Resources, listed: list[int]) -> Erased:
     """Erase events from every file and cache; see ``Memory.erase``."""
     check_erasable(shared.record, listed)
     if listed:
@@ -357,7 +357,7 @@ def erase_events(shared: SharedState, listed: list[int]) -> Erased:
     return erase(shared.store, listed)
 
 
-def _clean_caches(shared: SharedState, events: list[int]) -> None:
+def _clean_caches(shared: Resources, events: list[int]) -> None:
     own = getattr(shared.embedder, "forget", None)
     files = [] if shared.folder is None else sorted(shared.folder.iterdir())
     beside = [path for path in files if regular(path) and is_cache(path)]
