@@ -15,6 +15,9 @@ ROOT = Path(__file__).resolve().parent
 settings.register_profile("cvx", deadline=None, derandomize=True)
 settings.load_profile("cvx")
 
+# Tests, and what they start, keep their key here and not with the user's.
+os.environ["XDG_STATE_HOME"] = str(ROOT / "runs" / "state")
+
 PROOFS = ROOT / "runs" / "pytest-proofs.json"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cvx.memory import Memory
 from tests.cli.command import Cvx, environment
 
 
@@ -58,6 +59,20 @@ def test_what_finds_nothing_names_the_namespace_and_those_that_hold_events(
     assert "namespace 'cleo' was asked" in cvx(*asked, "-n", "cleo").err
     assert (cvx(*asked, "-n", "ana").code, cvx(*asked, "-n", "ana").err) == (0, "")
     assert cvx(*asked, "--json").err == ""
+
+
+def test_an_episode_is_listed_whole_whoever_it_is_of(cvx: Cvx) -> None:
+    with Memory.open(cvx.store, embedder="lexical") as memory:
+        with memory.within("bob").episode("count") as episode:
+            for number in range(30):
+                episode.act(f"say {number}", observation="a hall")
+            episode.end(True)
+        played = memory.events({}, namespace="bob")[0].episode_id
+    listed = cvx("list", "--episode", played, "--oldest", "--json").json["events"]
+    assert [one["action"] for one in listed] == [f"say {number}" for number in range(30)]
+    assert len(cvx("list", "--episode", played, "-k", 3, "--json").json["events"]) == 3
+    assert cvx("list", "--episode", played, "-n", "ana").code == 1
+    assert (cvx("list", "--episode", 7).code, cvx("list", "--episode", 10**20).code) == (1, 2)
 
 
 def test_a_store_of_one_namespace_has_no_others_to_name(cvx: Cvx) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 from cvx.cluster.host import Asked, Host
+from cvx.cluster.layout import Layout, Place
 from cvx.cluster.namespace_rows import NamespaceRows, carve
 from cvx.cluster.packing import pack, unpack
 from cvx.cluster.public_events import take_public
@@ -406,6 +409,24 @@ def test_a_host_that_leads_alone_acknowledges_nothing_unless_it_is_heard(tmp_pat
     host._heard -= 60
     assert host.answer((0, "s", "add", None, ["late"], {}))[0] == "error"
     host.close()
+
+
+def test_who_cannot_write_to_the_bucket_does_not_lead(tmp_path: Path) -> None:
+    (tmp_path / "bucket").write_text("in the way")
+    host = Host("a", str(tmp_path), SETTINGS, Duty(1), f"file://{tmp_path}/bucket", "space")
+    with pytest.raises(OSError, match="bucket"):
+        host.lead(0, 1, new=True)
+    assert host.ping()["stores"][0][0] is False
+    assert host.answer((0, "r", "add", None, ["a row"], {}))[0] == "moved"
+    host.close()
+
+
+def test_a_layout_knows_after_a_restart_which_epochs_were_told() -> None:
+    layout = Layout(3, 2, {0: Place("a", ("b",), 4)}, {"ana": 2}, {"bo": (0, 1)}, {0: 5, 2: 1})
+    assert Layout.from_json(layout.to_json()) == layout
+    older = json.loads(layout.to_json())
+    del older["told"]
+    assert Layout.from_json(json.dumps(older)) == replace(layout, told={})
 
 
 def test_an_older_leader_spoils_nothing_in_the_bucket(tmp_path: Path) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import shutil
 import subprocess
 import sys
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +18,7 @@ import pytest
 from cvx.memory import Memory
 from cvx.memory import namespace_advisors as module
 from cvx.memory.episode import RunningEpisode
+from cvx.store import learned_state
 
 WAYS = ["go left", "go right", "wait"]
 SECRET = "the amber room"
@@ -230,9 +231,60 @@ def test_a_file_with_right_checksums_and_other_content_is_passed_over(
     state[name] = "nothing that was written"
     body = json.dumps(state).encode()
     rest = raw[header["body"] :]
-    header["body"], header["crc"] = len(body), zlib.crc32(body + rest)
-    head = json.dumps(header).encode()
-    path.write_bytes(b"%b\n%08x\n%b%b" % (head, zlib.crc32(head), body, rest))
+    header["body"], header["size"] = len(body), len(body + rest)
+    header["digest"] = hashlib.sha256(body + rest).hexdigest()
+    head, key = json.dumps(header).encode(), learned_state._key()
+    assert key is not None
+    path.write_bytes(b"%b\n%b\n%b%b" % (head, learned_state._signed(key, head), body, rest))
+    assert _told(tmp_path) == _anew(tmp_path)
+
+
+def test_what_another_user_wrote_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learned: list[object] = []
+    learn = module.NamespaceAdvisor._learn
+
+    def counted(self: module.NamespaceAdvisor, episode: object) -> None:
+        learned.append(episode)
+        learn(self, episode)  # type: ignore[arg-type]
+
+    store = tmp_path / "store"
+    with Memory.open(store, embedder="lexical") as memory:
+        _play(memory, 0, 4, "text")
+    monkeypatch.setattr(module.NamespaceAdvisor, "_learn", counted)
+    told = _told(store)
+    assert learned == []
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
+    assert _told(store) == told
+    assert len(learned) == 4
+    # One who can keep no key keeps nothing, and is told the same.
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert _told(store) == told
+    assert len(learned) == 8
+
+
+def test_learning_that_was_broken_off_is_not_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        _play(memory, 0, 12, "text")
+    for path in _files(tmp_path):
+        path.unlink()
+    learned: list[object] = []
+    learn = module.NamespaceAdvisor._learn
+
+    def broken(self: module.NamespaceAdvisor, episode: object) -> None:
+        learned.append(episode)
+        if len(learned) == 5:
+            raise KeyboardInterrupt
+        learn(self, episode)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module.NamespaceAdvisor, "_learn", broken)
+        with pytest.raises(KeyboardInterrupt), Memory.open(tmp_path, embedder="lexical") as memory:
+            memory.episode("text goal 1", task="text")
     assert _told(tmp_path) == _anew(tmp_path)
 
 

@@ -366,6 +366,21 @@ def test_a_view_in_an_export_is_refused(
     assert not (tmp_path / "new").exists()
 
 
+def test_a_header_that_counts_more_than_there_is_is_refused_at_once(
+    rich: Path, tmp_path: Path
+) -> None:
+    import duckdb
+
+    path = Path(shutil.copy(rich / "all.duckdb", tmp_path / "all.duckdb"))
+    with duckdb.connect(str(path)) as db:
+        ((told,),) = db.execute("SELECT told FROM cvx_header").fetchall()
+        header = json.loads(told)
+        header["counts"]["aliases"] = 2**50
+        db.execute("UPDATE cvx_header SET told = ?", [json.dumps(header)])
+    with pytest.raises(ExportError, match=f"{2**50} were written"):
+        import_export(tmp_path / "new", path)
+
+
 def test_duckdb_reaches_nothing_but_its_own_file(tmp_path: Path, secret: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     with CausalMemoryCore(tmp_path / "core.duckdb", RuleJudge(), embedder()) as core:

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 _POLL = 0.2
 """Seconds between two looks at a store that others may have written to."""
 
-_STEPS = "SELECT event_id FROM events WHERE episode = ?"
+_STEPS = "SELECT event_id, namespace FROM events WHERE episode = ?"
+_COUNT = 20
 Whose = Annotated[
     str | None,
     typer.Option("--namespace", "-n", help="Only of this namespace; default the unnamed one."),
@@ -48,7 +49,12 @@ Entity = Annotated[list[str] | None, typer.Option(help="Only of this entity; may
 
 
 def list_(
-    count: Annotated[int, typer.Option("--count", "-k", min=1, help="How many at the most.")] = 20,
+    count: Annotated[
+        int | None,
+        typer.Option(
+            "--count", "-k", min=1, help="How many at the most; default 20, of --episode all."
+        ),
+    ] = None,
     oldest: Annotated[bool, typer.Option("--oldest", help="The oldest first.")] = False,
     since: Since = None,
     until: Until = None,
@@ -57,7 +63,12 @@ def list_(
         list[str] | None, typer.Option(help="Only with this label; repeated: with all.")
     ] = None,
     kind: Annotated[list[str] | None, typer.Option(help="Only of this kind; repeatable.")] = None,
-    episode: Annotated[int | None, typer.Option(help="Only the steps of this episode.")] = None,
+    episode: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=2**63 - 1, help="Only the steps of this episode, whoever they are of."
+        ),
+    ] = None,
     source: Annotated[list[str] | None, typer.Option(help="Only from this source.")] = None,
     outcome: Annotated[str, typer.Option(help="success, failure or any.")] = "any",
     state: Annotated[str, typer.Option(help="active, archived or quarantined.")] = "active",
@@ -89,7 +100,12 @@ def list_(
     }
     with opened(store, embeds=False, reads=True) as memory:
         if episode is not None:
-            where["ids"] = [step for (step,) in memory.record.query(_STEPS, (episode,))]
+            steps = memory.record.query(_STEPS, (episode,))
+            where["ids"] = [step for step, _ in steps]
+            if namespace is None and steps:
+                namespace = steps[0][1]
+            count = count or len(steps)
+        count = count or _COUNT
         if state == "active":
             events = memory.events(where, newest=not oldest, limit=count, namespace=namespace)
         else:

@@ -1,4 +1,4 @@
-"""The coordinator of a cluster: which host has which shard, who leads, who follows the dead."""
+"""The coordinator of a cluster: which host has which shard, who leads it, who takes it over."""
 
 from __future__ import annotations
 
@@ -103,7 +103,6 @@ class Coordinator:
         self._leading: dict[int, tuple[Any, str, int]] = {}
         self._joining: dict[int, tuple[Any, str]] = {}
         self._failed: dict[int, set[str]] = {}
-        self._epochs: dict[int, int] = {}
         self._problems: dict[int, str] = {}
         # By pairs of shards, how far the one knows what others may see of the other.
         self._told: dict[tuple[int, int], int] = {}
@@ -175,7 +174,7 @@ class Coordinator:
         """Take a host from the copies of a shard; False for one that leads it no more."""
         with self._lock:
             place = self._layout.places[shard]
-            if place.epoch != epoch:
+            if place.epoch != epoch or shard in self._leading:
                 return False
             self._problems[shard] = f"{host}: {why}"
             rest = tuple(one for one in place.copies if one != host)
@@ -189,7 +188,7 @@ class Coordinator:
         """
         with self._lock:
             place = self._layout.places[shard]
-            if place.epoch != epoch:
+            if place.epoch != epoch or shard in self._leading:
                 return False
             self._problems.pop(shard, None)
             copies = (*(one for one in place.copies if one != host), host)
@@ -229,9 +228,12 @@ class Coordinator:
                     f"namespace is {namespace!r}, which is on several shards: move one of others"
                 )
             (source,) = layout.shards_of(namespace)
-            place, new = layout.places[source], max(layout.places) + 1
+            # A number that no other move had, also of those that broke off: something of theirs may
+            # be in the bucket.
+            place, new = layout.places[source], max([*layout.places, *layout.told]) + 1
             hosts = [host, *self._others(self._duty.wanted - 1, {self._node(host)})]
             old, actors = self._hosts[place.primary], [self._hosts[name] for name in hosts]
+            self._next_epoch(new, 0)
             try:
                 ray.get(old.move_out.remote(source, namespace, new, hosts), timeout=_MOVE_S)
                 ray.get([one.follow.remote(new, 1) for one in actors[1:]], timeout=_MOVE_S)
@@ -452,7 +454,7 @@ class Coordinator:
         names = sorted(self._hosts)
         if len(self._alive) < len(names):
             return
-        if self._layout.version == 0 and (
+        if not (self._layout.version or self._layout.told) and (
             known := sorted({shard for one in self._alive.values() for shard in one["folders"]})
         ):
             self._problems[-1] = (
@@ -460,25 +462,33 @@ class Coordinator:
                 "put it back from the node where the cluster was opened first"
             )
             return
+        self._problems.pop(-1, None)
         for shard in range(self._plan.shards):
             if shard not in self._layout.places and shard not in self._leading:
                 self._lead(shard, names[shard % len(names)], 0, new=True)
 
     def _lead(self, shard: int, host: str, since: int, **how: Any) -> None:
         """Tell a host to lead a shard, in an epoch that nobody was told before."""
-        epoch = self._epochs[shard] = max(self._epochs.get(shard, 0), since) + 1
-        gone = self._layout.left(shard)
-        told = self._hosts[host].lead.remote(shard, epoch, gone, since=since, **how)
-        self._leading[shard] = told, host, epoch
+        with self._lock:
+            epoch, gone = self._next_epoch(shard, since), self._layout.left(shard)
+            told = self._hosts[host].lead.remote(shard, epoch, gone, since=since, **how)
+            self._leading[shard] = told, host, epoch
+
+    def _next_epoch(self, shard: int, since: int) -> int:
+        """Write down, before anybody is told, an epoch that nobody was told; return it."""
+        with self._lock:
+            epoch = max(self._layout.told.get(shard, 0), since) + 1
+            self._keep(replace(self._layout, told={**self._layout.told, shard: epoch}))
+            return epoch
 
     def _see_led(self) -> None:
         for shard, (told, host, epoch) in list(self._leading.items()):
             if not ray.wait([told], timeout=0)[0] and host in self._alive:
                 continue
-            del self._leading[shard]
             try:
                 ray.get(told, timeout=0)
             except Exception as error:  # of Ray or of the host: another one is tried
+                del self._leading[shard]
                 self._problems[shard] = f"{host}: {error}"[:500]
                 self._failed.setdefault(shard, set()).add(host)
                 continue
@@ -487,6 +497,7 @@ class Coordinator:
             with self._lock:
                 self._keep(self._layout.with_place(shard, Place(host, (), epoch)))
                 self._note(host, shard, epoch, leads=True)
+                del self._leading[shard]
 
     def _replace(self, shard: int, place: Place) -> None:
         """Let a copy lead, or whoever finds the shard in its folder or in the bucket."""

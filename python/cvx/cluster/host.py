@@ -197,12 +197,13 @@ class Host:
                     if taken:
                         folder.rename(self._folder_of(after, shard))
                     raise
-            store.lead(epoch, gone, copies)
             if self._url is not None:
                 archive = snapshots.Archive(self._url, shard, epoch, store.memory.record)
-                # What was written before it led may be in no object yet.
+                # What was written before it leads may be in no object yet. Where the bucket fails,
+                # it does not lead.
                 archive.snapshot(self._root)
                 store.archive = archive
+            store.lead(epoch, gone, copies)
 
     def _open(self, shard: int) -> ShardStore:
         def send(host: str, shipments: Sequence[Shipment]) -> str:
@@ -421,7 +422,8 @@ class Host:
 
     def _unopened(self) -> set[int]:
         """Return the shards of which there are folders that are not open."""
-        there = {one: int(one.stem.removeprefix("shard-")) for one in self._root.glob("shard-*")}
+        found = (one for one in self._root.glob("shard-*") if one.is_dir())
+        there = {one: int(one.stem.removeprefix("shard-")) for one in found}
         return {shard for one, shard in there.items() if one.suffix or shard not in self._stores}
 
     def _folder(self, shard: int) -> Path:

@@ -51,6 +51,8 @@ class Layout:
         Namespaces that have a shard of their own by now.
     spread : dict of str to tuple of int
         Namespaces larger than a shard, and the shards that their entities are on.
+    told : dict of int to int
+        By shard, the last epoch that a host was told to lead in, whether or not it did.
     """
 
     version: int
@@ -58,6 +60,7 @@ class Layout:
     places: dict[int, Place] = field(default_factory=dict)
     moved: dict[str, int] = field(default_factory=dict)
     spread: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    told: dict[int, int] = field(default_factory=dict)
 
     def shards_of(self, namespace: str) -> tuple[int, ...]:
         """Return the shards that hold something of a namespace."""
@@ -93,7 +96,8 @@ class Layout:
             for shard, one in told["places"].items()
         }
         spread = {name: tuple(some) for name, some in told["spread"].items()}
-        return cls(told["version"], told["shards"], places, told["moved"], spread)
+        epochs = {int(shard): epoch for shard, epoch in told.get("told", {}).items()}
+        return cls(told["version"], told["shards"], places, told["moved"], spread, epochs)
 
 
 def _hash(name: str) -> int:

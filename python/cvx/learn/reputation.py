@@ -68,7 +68,9 @@ class Reputation:
         if sum(own) >= _LEAST_KNOWN:
             bar = min(_HALF, _chance(*own).quantile(_TAIL))
         for source, (helped, failed) in self.cases.items():
-            if source and _chance(helped, failed).quantile(1.0 - _TAIL) < bar:
+            # Whose mean is above has nothing to be worked out.
+            below = source and 1 + helped < bar * (2 + helped + failed)
+            if below and _chance(helped, failed).quantile(1.0 - _TAIL) < bar:
                 out[source] = f"its advice helped {helped} of {helped + failed} times"
         return out
 

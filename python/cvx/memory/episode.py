@@ -550,8 +550,10 @@ class RunningEpisode:
                 if not run.closed:
                     run.metadata = before
             self._advisors.ended()
-            failing = self._learner.advisor.source_trust.out
-            self._memory._recaller.find_false(self.namespace, failing)
+            if not self._learner.also:
+                # What is known of a namespace is found by whoever reads just that.
+                failing = self._learner.advisor.source_trust.out
+                self._memory._recaller.find_false(self.namespace, failing)
             self._give_feedback(reward)
 
     def _learned(self, reward: float, won: bool, exposure: float) -> Episode:

@@ -45,9 +45,14 @@ _MANY, _MUCH = 5000, 0.25
 @cache
 def _learner() -> str:
     """Return a checksum of the code that learns: another one might learn something else."""
-    here = Path(__file__).parent
-    files = [*sorted((here.parent / "learn").rglob("*.py")), here / "advice.py", Path(__file__)]
-    return f"{zlib.crc32(b''.join(file.read_bytes() for file in files)):08x}"
+    here, cvx = Path(__file__).parent, Path(__file__).parent.parent
+    files = [
+        *sorted((cvx / "learn").rglob("*.py")),
+        *(here / name for name in ("advice.py", "namespace_advisors.py", "observations.py")),
+        *(cvx / name for name in ("statistics.py", "embed/lexical.py", "store/learned_state.py")),
+    ]
+    code = b"".join(file.read_bytes() for file in files)
+    return f"{zlib.crc32(code):08x} {np.__version__}"
 
 
 class NamespaceAdvisor:
@@ -252,8 +257,14 @@ class NamespaceAdvisor:
     def catch_up(self) -> None:
         """Learn from what was closed since, by anybody; anew where something was taken away."""
         with ExitStack() as held:
-            for episode in self._unread(held):
-                self._learn(episode)
+            new = self._unread(held)
+            try:
+                for episode in new:
+                    self._learn(episode)
+            except BaseException:
+                # Half of it is learned: the next one learns anew, and nothing of it is saved.
+                self._models = None
+                raise
 
     def _unread(self, held: ExitStack) -> list[Episode]:
         """Return the closed episodes that are yet to be learned, with the lock held.
@@ -457,7 +468,9 @@ class Advisors:
     def folder(self) -> Path | None:
         """Where what was learned is kept, None where nothing is."""
         snapshots = self.shared.store.snapshots
-        return None if snapshots is None else snapshots.folder
+        with suppress(OSError):  # An installation without sources: whose code it is cannot be told.
+            return None if snapshots is None or not _learner() else snapshots.folder
+        return None
 
     def _all(self) -> list[NamespaceAdvisor]:
         with self._lock:

@@ -243,7 +243,7 @@ class Recaller:
         write.set_state(f"{SOURCES}{namespace}", known.to_dict())
 
     def _reputation(self, namespace: str) -> Reputation:
-        # Read anew: the changes of a block of transactions all have one time.
+        # Read anew: it is changed, and others may have changed it.
         return (
             self._shared.read_state(f"{SOURCES}{namespace}", Reputation.from_dict) or Reputation()
         )

@@ -137,7 +137,7 @@ class Corpus:
         self._postings = Postings(self.record, self)
         self._masks: dict[tuple[tuple[str, ...], bool | None], Mask] = {}
         # By who asks: what may be seen where no filter narrows it.
-        self.scopes: dict[tuple[str, ...], Scope] = {}
+        self.scopes: dict[tuple[object, ...], Scope] = {}
         self._passages: dict[tuple[str, ...], bool] = {}
         self._texts: OrderedDict[int, str] = OrderedDict()
         # By spaces: how many events there were, and how like two of them are; see `View`.

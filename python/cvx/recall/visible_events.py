@@ -124,13 +124,11 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
     Raises
     ------
     InvalidInputError
-        A namespace that cannot be one.
-    InvalidInputError
-        A range of times or rewards that ends before it starts.
+        A namespace that cannot be one, or a range of times or rewards that ends before it starts.
     """
     for name in (asker.namespace, *asker.also):
         check_namespace(name)
-    plain = (asker.namespace, *asker.also, asker.outcome)
+    plain = (asker.namespace, *asker.also, asker.outcome, frozenset(asker.failing))
     if asker.where == _ANYTHING and plain in corpus.scopes:
         return corpus.scopes[plain]
     spaces = visible_spaces(asker.namespace, asker.also, corpus.public_namespaces())
@@ -140,7 +138,8 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
         _check_range("min_reward", where.min_reward, "max_reward", where.max_reward)
         asked = spaces if where.namespaces is None else narrowed(spaces, where.namespaces)
         base = corpus.base_mask(tuple(asked), _RECALLABLE[where.outcome or asker.outcome])
-        out = [corpus.source_codes.get(one, -1) for one in asker.left_out(where)]
+        codes = corpus.source_codes
+        out = [codes[one] for one in asker.left_out(where) if one in codes]
         if out:
             base = base & ~np.isin(corpus.sources, out)
         visible = visible | _narrowed(corpus, base, where)

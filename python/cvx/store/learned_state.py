@@ -1,17 +1,22 @@
 """Files beside the index with what was learned from the record: they spare learning it again.
 
-A file is a line of JSON with what it is of, a line with its checksum, the state as JSON, and its
-arrays. It says nothing that the record does not: one that is not what was written is passed over.
+A file is a line of JSON with what it is of, a line that signs it with a key of the user's own, the
+state as JSON, and its arrays. It says nothing that the record does not: one that is damaged, or
+that another user wrote, is passed over.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import math
-import zlib
+import os
+import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -21,6 +26,35 @@ from cvx.store.files import LEARNED_STATE, open_own, regular, write_whole
 _FORMAT = 1
 _TYPES = {"<f4", "<f8", "<i8", "<u8", "|u1"}
 _MOST_FILES = 64
+_MOST_HEAD = 1 << 20
+"""Bytes of the first line."""
+
+
+def _key() -> bytes | None:
+    """Return the key of this user, made at first use; None where it cannot be kept.
+
+    It lies outside every store, in ``cvx/learned.key`` below ``$XDG_STATE_HOME`` (or
+    ``~/.local/state``): a folder that somebody else filled cannot say what was learned here.
+    """
+    try:
+        base = Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state").expanduser()
+        place = base / "cvx" / "learned.key"
+        if not place.exists():
+            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with TemporaryDirectory(dir=place.parent) as beside:
+                new = Path(beside) / "key"
+                write_whole(new, secrets.token_bytes(32))
+                with suppress(FileExistsError):  # Another process was first.
+                    os.link(new, place)
+        with open_own(place) as file:
+            key = file.read(33)
+        return key if len(key) == 32 else None
+    except (OSError, RuntimeError):
+        return None
+
+
+def _signed(key: bytes, head: bytes) -> bytes:
+    return hmac.digest(key, head, "sha256").hex().encode()
 
 
 def _path(folder: Path, of: Mapping[str, Any]) -> Path:
@@ -30,6 +64,8 @@ def _path(folder: Path, of: Mapping[str, Any]) -> Path:
 
 def write_state(folder: Path, of: Mapping[str, Any], state: Mapping[str, Any]) -> None:
     """Write a state, in the place of the one of the same asker; the caller keeps writers out.
+
+    Where this user's key cannot be kept, nothing is written.
 
     Parameters
     ----------
@@ -48,6 +84,9 @@ def write_state(folder: Path, of: Mapping[str, Any], state: Mapping[str, Any]) -
         The file system refused.
     """
     arrays: list[Any] = []
+    key = _key()
+    if key is None:
+        return
 
     def place(value: Any) -> dict[str, int]:
         if not isinstance(value, np.ndarray) or value.dtype.str not in _TYPES:
@@ -62,11 +101,12 @@ def write_state(folder: Path, of: Mapping[str, Any], state: Mapping[str, Any]) -
         "of": of,
         "body": len(body),
         "arrays": [[array.dtype.str, array.shape] for array in arrays],
-        "crc": zlib.crc32(raw),
+        "size": len(raw),
+        "digest": hashlib.sha256(raw).hexdigest(),
     }
     head = json.dumps(header, separators=(",", ":")).encode()
     path = _path(folder, of)
-    write_whole(path, b"%b\n%08x\n%b" % (head, zlib.crc32(head), raw))
+    write_whole(path, b"%b\n%b\n%b" % (head, _signed(key, head), raw))
     known = [one for one in folder.iterdir() if LEARNED_STATE.fullmatch(one.name) and regular(one)]
     for old in sorted(known, key=lambda one: one.stat().st_mtime)[:-_MOST_FILES]:
         old.unlink(missing_ok=True)
@@ -82,16 +122,21 @@ def read_state(folder: Path, of: Mapping[str, Any]) -> tuple[dict[str, Any], dic
     of : mapping
         What it must be of; it may say more.
     """
+    path, key = _path(folder, of), _key()
+    if key is None:
+        return None
     try:
-        with open_own(_path(folder, of)) as file:
-            head, crc, raw = file.read().split(b"\n", 2)
-        header = json.loads(head)
+        with open_own(path) as file:
+            head, signed = file.readline(_MOST_HEAD)[:-1], file.readline(_MOST_HEAD)[:-1]
+            # Nothing of it is believed before.
+            if not hmac.compare_digest(signed, _signed(key, head)):
+                return None
+            header = json.loads(head)
+            raw = file.read(header["size"] + 1)
         found = header["of"]
-        if int(crc, 16) != zlib.crc32(head) or header["format"] != _FORMAT:
+        if header["format"] != _FORMAT or header["digest"] != hashlib.sha256(raw).hexdigest():
             return None
         if any(found.get(name) != value for name, value in of.items()):
-            return None
-        if header["crc"] != zlib.crc32(raw):
             return None
         at, arrays = header["body"], []
         for kind, shape in header["arrays"]:
@@ -99,7 +144,8 @@ def read_state(folder: Path, of: Mapping[str, Any]) -> tuple[dict[str, Any], dic
                 return None
             array = np.frombuffer(raw, kind, math.prod(shape), at).reshape(shape)
             at += array.nbytes
-            arrays.append(array)
+            # Without a copy each would hold the whole file.
+            arrays.append(array.copy())
 
         def placed(told: dict[str, Any]) -> Any:
             return arrays[told["array"]] if [*told] == ["array"] else told

@@ -18,6 +18,7 @@ from cvx.errors import RecordIOError, SnapshotError
 from cvx.index import RawIndex
 from cvx.store.failpoints import reach
 from cvx.store.files import (
+    HALF_LEARNED_STATE,
     HALF_SNAPSHOT,
     SNAPSHOT,
     make_folders,
@@ -219,7 +220,7 @@ class Snapshots:
             f"{one.seq}.{ending}" for one in self.manifests()[:keep] for ending in ("cvx", "json")
         }
         # Names of manifests first: a snapshot may be without one, never the other way round.
-        ours = self._files(SNAPSHOT, HALF_SNAPSHOT)
+        ours = self._files(SNAPSHOT, HALF_SNAPSHOT, HALF_LEARNED_STATE)
         for path in sorted(ours, key=lambda path: path.suffix != ".json"):
             if path.name not in kept:
                 with suppress(OSError):

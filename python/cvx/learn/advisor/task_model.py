@@ -126,9 +126,10 @@ class Actions:
         """Return the number of an action, a new one if it is new."""
         at = self.of.get(action)
         if at is None:
+            # First what may fail.
+            vector = np.asarray(self._embed([str(action)])[0], dtype=np.float64)
             at = self.of[action] = len(self.names)
             self.names.append(action)
-            vector = np.asarray(self._embed([str(action)])[0], dtype=np.float64)
             self._vectors.append(vector / max(1e-12, float(np.linalg.norm(vector))))
         return at
 

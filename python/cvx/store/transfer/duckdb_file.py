@@ -326,6 +326,8 @@ def _batches(path: Path, counts: Mapping[str, int]) -> Iterator[Batch]:
                 found = db.execute(f"SELECT {chosen} FROM ({source}) AS c {rest}").fetchnumpy()
                 named = zip(found.values(), rows.stored_columns(table), strict=True)
                 parts = [_values(column, name) for column, name in named]
+                if not len(parts[0]):
+                    break  # The header counts more of them than there are.
                 yield table, list(zip(*parts, strict=True))
 
 

@@ -41,8 +41,9 @@ def format_of(path: Path, wanted: str | None = None) -> str:
     found = "jsonl" if str(path) == "-" else None
     found = next((name for name, endings in FORMATS.items() if ending in endings), found)
     asked = path.name if wanted is None else wanted
-    if (wanted or found) in FORMATS:
-        return str(wanted or found)
+    found = found if wanted is None else wanted
+    if found in FORMATS:
+        return str(found)
     raise InvalidInputError(
         f"{asked!r} is no format: give one of {', '.join(FORMATS)}, or a file that ends in "
         f"{', '.join(ending for endings in FORMATS.values() for ending in endings)}"
