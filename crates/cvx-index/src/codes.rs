@@ -18,11 +18,12 @@ use std::mem;
 
 use crate::columns::column::Column;
 use crate::distance::Metric;
-use crate::distance::codes::{BIAS, CHUNK, Chunk, CodeRows, GROUP, QueryChunk};
+use crate::distance::codes::{BIAS, CHUNK, Chunk, CodeRows, GROUP, PACK, QueryChunk, pack};
 use crate::distance::isa::Isa;
 use crate::distance::kernel::{Kernel, Work};
 use crate::distance::numbers::{Numbers, numbers};
 use crate::distance::prefetch::prefetch_at;
+use crate::hash::splitmix;
 use crate::id::Slot;
 
 /// The rows as bytes, and what turns their products into distances.
@@ -244,6 +245,13 @@ impl CodeSlices<'_> {
         self.scales[a.index()] == self.scales[b.index()] && self.rows.row(a.0) == self.rows.row(b.0)
     }
 
+    /// A hash of the row of a node, the same where two rows are.
+    pub(crate) fn hash(&self, node: Slot) -> u64 {
+        let words = bytemuck::cast_slice::<Chunk, u64>(self.rows.row(node.0)).iter();
+        let scale = u64::from(self.scales[node.index()].to_bits());
+        words.fold(scale, |hash, &word| splitmix(hash ^ word))
+    }
+
     /// Asks for what [`distances`](Self::distances) of a node will read.
     #[inline(always)]
     pub(crate) fn prefetch(&self, node: Slot) {
@@ -371,10 +379,72 @@ impl CodeSlices<'_> {
         bases
     }
 
+    /// Puts the rows of nodes side by side.
+    pub(crate) fn pack(&self, nodes: &[Slot], packed: &mut Packed) {
+        let rows: Vec<&[Chunk]> = nodes.iter().map(|node| self.rows.row(node.0)).collect();
+        pack(&rows, &mut packed.rows);
+        packed.scales.clear();
+        packed.bases.clear();
+        for &node in nodes {
+            packed.scales.push(self.scales[node.index()]);
+            packed
+                .bases
+                .push(self.bases.get(node.index()).copied().unwrap_or(0.0));
+        }
+        let len = nodes.len().next_multiple_of(PACK);
+        // What is beyond the last is farther than anything.
+        packed.scales.resize(len, 0.0);
+        packed.bases.resize(len, f32::INFINITY);
+    }
+
     /// The instruction set that the rows are compared by.
     pub(crate) fn isa(&self) -> Isa {
         self.isa
     }
+}
+
+/// Rows side by side, to be compared with many.
+#[derive(Default)]
+pub(crate) struct Packed {
+    rows: Vec<Chunk>,
+    scales: Vec<f32>,
+    bases: Vec<f32>,
+}
+
+impl Packed {
+    /// Shows `tiles` the distances of four queries to the rows, a [`PACK`] of them at a time.
+    #[inline(always)]
+    pub(crate) fn compare(
+        &self,
+        kernel: impl Kernel,
+        queries: &[Coded; GROUP],
+        tiles: &mut impl Tiles,
+    ) {
+        let [a, b, c, d] = queries;
+        let chunks = [&*a.chunks, &*b.chunks, &*c.chunks, &*d.chunks];
+        let scales = self.scales.as_chunks::<PACK>().0;
+        let bases = self.bases.as_chunks::<PACK>().0;
+        let size = PACK * a.chunks.len();
+        for at in 0..scales.len() {
+            let products = kernel.tile(chunks, &self.rows[at * size..][..size]);
+            for lane in 0..GROUP {
+                let query = &queries[lane];
+                let mut distances = [0.0; PACK];
+                for row in 0..PACK {
+                    let product = (products[lane][row] - query.excess) as f32;
+                    let scale = query.scale * scales[at][row];
+                    distances[row] = query.base - product * scale + bases[at][row];
+                }
+                tiles.see(kernel, lane, at * PACK, &distances);
+            }
+        }
+    }
+}
+
+/// Who looks at distances as they come.
+pub(crate) trait Tiles {
+    /// Sees the distances of a query to the rows from the place `first` on.
+    fn see(&mut self, kernel: impl Kernel, query: usize, first: usize, distances: &[f32; PACK]);
 }
 
 /// Where distances are put.

@@ -184,9 +184,7 @@ impl TemporalIndex {
         self.note_change();
         self.vectors.set_center(center);
         self.vectors.recode(&nodes);
-        self.links = Links::new(self.params.m);
-        let (builder, links) = self.building();
-        builder.insert(links, &nodes);
+        self.links = self.builder().built(self.params.m, &nodes);
         self.epoch.begin(self.columns.len(), self.links.len());
         Ok(())
     }

@@ -68,13 +68,23 @@ impl<T: Pod> Column<T> {
     }
 
     /// The values that `bytes` of a file hold; `None` where they lie outside it or uneven.
+    ///
+    /// Where the system has such maps it can be changed at once: what searches found of the file is
+    /// then found by the first change too.
     pub(crate) fn mapped(file: &Arc<MappedFile>, bytes: Range<usize>) -> Option<Self> {
         let part = file.bytes().get(bytes.clone())?;
         bytemuck::try_cast_slice::<u8, T>(part).ok()?;
-        Some(Column::Mapped {
-            file: Arc::clone(file),
-            bytes,
-        })
+        let handle = file.file.as_ref();
+        let grown = handle.and_then(|handle| {
+            Grown::of(handle, bytes.clone(), 2 * (bytes.len() / size_of::<T>()))
+        });
+        Some(grown.map_or_else(
+            || Column::Mapped {
+                file: Arc::clone(file),
+                bytes,
+            },
+            Column::Grown,
+        ))
     }
 
     /// The values that `bytes` hold, copied; `None` for a part of a value.

@@ -88,13 +88,51 @@ pub(super) fn products_scalar(query: &[QueryChunk], rows: [&[Chunk]; GROUP]) -> 
     rows.map(|row| product_scalar(query, row))
 }
 
+/// Rows of a pack, whose products with a row are taken together.
+pub(crate) const PACK: usize = 32;
+/// Components of a row that lie together in a pack.
+const WORD: usize = 4;
+
+/// Rows side by side: four components of each of 32, then the next four. Rows that are missing are
+/// zeros.
+pub(crate) fn pack(rows: &[&[Chunk]], packed: &mut Vec<Chunk>) {
+    let width = rows.first().map_or(0, |row| row.len());
+    packed.clear();
+    packed.resize(rows.len().div_ceil(PACK) * PACK * width, Chunk::ZERO);
+    for (rows, packed) in rows.chunks(PACK).zip(packed.chunks_mut(PACK * width)) {
+        let packed = bytemuck::cast_slice_mut::<Chunk, u8>(packed);
+        for (at, row) in rows.iter().enumerate() {
+            let words = bytemuck::cast_slice::<Chunk, u8>(row).as_chunks::<WORD>().0;
+            for (word, place) in words.iter().zip((at * WORD..).step_by(PACK * WORD)) {
+                packed[place..place + WORD].copy_from_slice(word);
+            }
+        }
+    }
+}
+
+pub(super) fn tile_scalar(queries: [&[QueryChunk]; GROUP], pack: &[Chunk]) -> [[i32; PACK]; GROUP] {
+    let bytes = bytemuck::cast_slice::<Chunk, u8>(pack);
+    queries.map(|query| {
+        let mut products = [0; PACK];
+        let words = query.iter().flat_map(|chunk| chunk.0.as_chunks::<WORD>().0);
+        for (word, rows) in words.zip(bytes.as_chunks::<{ PACK * WORD }>().0) {
+            for (product, row) in products.iter_mut().zip(rows.as_chunks::<WORD>().0) {
+                for (q, r) in word.iter().zip(row) {
+                    *product += i32::from(*q) * i32::from(*r);
+                }
+            }
+        }
+        products
+    })
+}
+
 // No closures around intrinsics: what calls a closure need not have the instructions, and then
 // nothing is inlined.
 #[cfg(target_arch = "x86_64")]
 pub(super) mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{Chunk, GROUP, QueryChunk};
+    use super::{CHUNK, Chunk, GROUP, PACK, QueryChunk, WORD};
 
     #[inline]
     #[target_feature(enable = "avx2")]
@@ -157,6 +195,84 @@ pub(super) mod x86 {
         halves
     }
 
+    /// Four components of a query, as the lanes of a register repeat them.
+    #[inline(always)]
+    fn word(query: &QueryChunk, at: usize) -> i32 {
+        let [a, b, c, d] = query.0.as_chunks::<WORD>().0[at];
+        i32::from_le_bytes([a as u8, b as u8, c as u8, d as u8])
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    pub(in super::super) fn tile_avx512(
+        queries: [&[QueryChunk]; GROUP],
+        pack: &[Chunk],
+    ) -> [[i32; PACK]; GROUP] {
+        let mut sums = [[_mm512_setzero_si512(); 2]; GROUP];
+        let [a, b, c, d] = queries;
+        let (a, b, c, d) = (a.iter(), b.iter(), c.iter(), d.iter());
+        let words = pack.as_chunks::<{ 2 * CHUNK / WORD }>().0;
+        for ((((words, a), b), c), d) in words.iter().zip(a).zip(b).zip(c).zip(d) {
+            for at in 0..CHUNK / WORD {
+                // SAFETY: a chunk is 64 bytes, aligned to 64.
+                let low = unsafe { _mm512_load_si512(words[2 * at].0.as_ptr().cast()) };
+                // SAFETY: as above.
+                let high = unsafe { _mm512_load_si512(words[2 * at + 1].0.as_ptr().cast()) };
+                let queries = [word(a, at), word(b, at), word(c, at), word(d, at)];
+                for lane in 0..GROUP {
+                    let q = _mm512_set1_epi32(queries[lane]);
+                    sums[lane][0] = _mm512_dpbusd_epi32(sums[lane][0], low, q);
+                    sums[lane][1] = _mm512_dpbusd_epi32(sums[lane][1], high, q);
+                }
+            }
+        }
+        let mut products = [[0; PACK]; GROUP];
+        for (products, sums) in products.iter_mut().zip(sums) {
+            for (products, sum) in products.as_chunks_mut::<16>().0.iter_mut().zip(sums) {
+                // SAFETY: sixteen numbers of 32 bits; the store asks for no alignment.
+                unsafe { _mm512_storeu_si512(products.as_mut_ptr().cast(), sum) };
+            }
+        }
+        products
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(in super::super) fn tile_avx2(
+        queries: [&[QueryChunk]; GROUP],
+        pack: &[Chunk],
+    ) -> [[i32; PACK]; GROUP] {
+        let mut products = [[0; PACK]; GROUP];
+        for (products, query) in products.iter_mut().zip(queries) {
+            // Of each register two sums a row, of four rows.
+            let mut sums = [_mm256_setzero_si256(); PACK / 4];
+            for (at, pair) in pack.as_chunks::<2>().0.iter().enumerate() {
+                let word = word(&query[at * WORD / CHUNK], at % (CHUNK / WORD));
+                let q = _mm256_cvtepi8_epi16(_mm_set1_epi32(word));
+                for (chunk, sums) in pair.iter().zip(sums.as_chunks_mut::<4>().0) {
+                    for (rows, sum) in chunk.0.as_chunks::<16>().0.iter().zip(sums) {
+                        // SAFETY: 16 bytes; the load asks for no alignment.
+                        let rows = unsafe { _mm_loadu_si128(rows.as_ptr().cast()) };
+                        let both = _mm256_madd_epi16(q, _mm256_cvtepu8_epi16(rows));
+                        *sum = _mm256_add_epi32(*sum, both);
+                    }
+                }
+            }
+            for (products, sums) in products
+                .as_chunks_mut::<8>()
+                .0
+                .iter_mut()
+                .zip(sums.as_chunks::<2>().0)
+            {
+                let eight = _mm256_hadd_epi32(sums[0], sums[1]);
+                let eight = _mm256_permute4x64_epi64::<0b11_01_10_00>(eight);
+                // SAFETY: eight numbers of 32 bits; the store asks for no alignment.
+                unsafe { _mm256_storeu_si256(products.as_mut_ptr().cast(), eight) };
+            }
+        }
+        products
+    }
+
     #[inline]
     #[target_feature(enable = "avx2")]
     fn reduced(sums: [__m256i; GROUP]) -> [i32; GROUP] {
@@ -207,6 +323,16 @@ mod tests {
         }
     }
 
+    struct Tile<'a>(&'a [QueryChunk], &'a [Chunk]);
+
+    impl Work for Tile<'_> {
+        type Output = [[i32; PACK]; GROUP];
+
+        fn run(self, kernel: impl Kernel) -> [[i32; PACK]; GROUP] {
+            kernel.tile([self.0; GROUP], self.1)
+        }
+    }
+
     fn same_on_all(query: &[i8], rows: &[i8], chunks: usize) -> Result<(), TestCaseError> {
         let query: Vec<QueryChunk> = query
             .as_chunks()
@@ -246,6 +372,14 @@ mod tests {
                 })
                 .collect();
             prop_assert_eq!(&found, &exact, "on {}", name);
+            let mut packed = Vec::new();
+            pack(
+                &nodes.iter().map(|&n| rows.row(n)).collect::<Vec<_>>(),
+                &mut packed,
+            );
+            for products in isa.run(Tile(&query, &packed)) {
+                prop_assert_eq!(&products[..exact.len()], &exact, "tiles on {}", name);
+            }
         }
         Ok(())
     }

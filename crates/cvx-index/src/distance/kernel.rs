@@ -7,13 +7,16 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::codes::x86;
-use super::codes::{Chunk, GROUP, QueryChunk, products_scalar};
+use super::codes::{Chunk, GROUP, PACK, QueryChunk, products_scalar, tile_scalar};
 use super::isa::{Isa, Path};
 
 /// An instruction set at work: only [`Isa::run`] hands one out.
 pub(crate) trait Kernel: Copy {
     /// The products of a query and four rows, as [`products`](super::codes::products) has them.
     fn products(self, query: &[QueryChunk], rows: [&[Chunk]; GROUP]) -> [i32; GROUP];
+
+    /// The products of four queries with the rows of a [`pack`](super::codes::pack).
+    fn tile(self, queries: [&[QueryChunk]; GROUP], pack: &[Chunk]) -> [[i32; PACK]; GROUP];
 
     /// Which of at most 64 distances are not above a bound: a bit each, the first the lowest.
     fn within(self, distances: &[f32], bound: f32) -> u64;
@@ -115,6 +118,11 @@ impl Kernel for Scalar {
     }
 
     #[inline(always)]
+    fn tile(self, queries: [&[QueryChunk]; GROUP], pack: &[Chunk]) -> [[i32; PACK]; GROUP] {
+        tile_scalar(queries, pack)
+    }
+
+    #[inline(always)]
     fn within(self, distances: &[f32], bound: f32) -> u64 {
         within_scalar(distances, bound)
     }
@@ -136,6 +144,12 @@ impl Kernel for Avx2 {
     fn products(self, query: &[QueryChunk], rows: [&[Chunk]; GROUP]) -> [i32; GROUP] {
         // SAFETY: a value of this type exists only where the instructions were seen.
         unsafe { x86::products_avx2(query, rows) }
+    }
+
+    #[inline(always)]
+    fn tile(self, queries: [&[QueryChunk]; GROUP], pack: &[Chunk]) -> [[i32; PACK]; GROUP] {
+        // SAFETY: as above.
+        unsafe { x86::tile_avx2(queries, pack) }
     }
 
     #[inline(always)]
@@ -161,6 +175,12 @@ impl Kernel for Avx512 {
     fn products(self, query: &[QueryChunk], rows: [&[Chunk]; GROUP]) -> [i32; GROUP] {
         // SAFETY: a value of this type exists only where the instructions were seen.
         unsafe { x86::products_avx512(query, rows) }
+    }
+
+    #[inline(always)]
+    fn tile(self, queries: [&[QueryChunk]; GROUP], pack: &[Chunk]) -> [[i32; PACK]; GROUP] {
+        // SAFETY: as above.
+        unsafe { x86::tile_avx512(queries, pack) }
     }
 
     #[inline(always)]

@@ -211,16 +211,43 @@ impl Builder<'_> {
     /// At most `most` of `candidates`, by the rule of [`select`](Self::select).
     pub(crate) fn nearest_apart(&self, node: Slot, candidates: &[Slot], most: usize) -> Vec<Slot> {
         with_scratch(|scratch| {
-            let codes = self.vectors.codes.slices();
-            let query = codes.coded_row(node);
-            let distances = codes.distances(&query, candidates, &mut scratch.buffers);
-            let pairs = candidates.iter().zip(distances);
-            // What is gone has no distance.
-            let there = pairs.filter(|(_, distance)| !distance.is_nan());
-            let mut ranked: Vec<Ranked> = there.map(|(&node, &d)| Ranked::new(d, node)).collect();
-            ranked.sort_unstable();
+            let ranked = self.ranked(node, candidates, &mut scratch.buffers);
             self.select(node, &ranked, most, &mut scratch.buffers)
         })
+    }
+
+    /// `kept`, and those of `candidates`, nearest first, that lie apart from them, at most `most` in all.
+    pub(crate) fn also_apart(
+        &self,
+        node: Slot,
+        kept: Vec<Slot>,
+        candidates: &[Slot],
+        most: usize,
+    ) -> Vec<Slot> {
+        with_scratch(|scratch| {
+            let codes = self.vectors.codes.slices();
+            let ranked = self.ranked(node, candidates, &mut scratch.buffers);
+            codes.isa().run(Choice {
+                codes: &codes,
+                candidates: &ranked,
+                kept,
+                places: most,
+                buffers: &mut scratch.buffers,
+            })
+        })
+    }
+
+    /// Candidates by their distance to a node, without those that have none: they are gone.
+    fn ranked(&self, node: Slot, candidates: &[Slot], buffers: &mut Buffers) -> Vec<Ranked> {
+        let codes = self.vectors.codes.slices();
+        let query = codes.coded_row(node);
+        let pairs = candidates
+            .iter()
+            .zip(codes.distances(&query, candidates, buffers));
+        let there = pairs.filter(|(_, distance)| !distance.is_nan());
+        let mut ranked: Vec<Ranked> = there.map(|(&node, &d)| Ranked::new(d, node)).collect();
+        ranked.sort_unstable();
+        ranked
     }
 
     /// Chooses neighbours that lie in different directions, algorithm 4 of Malkov & Yashunin.
@@ -248,6 +275,7 @@ impl Builder<'_> {
         let mut kept = codes.isa().run(Choice {
             codes: &codes,
             candidates: &others,
+            kept: Vec::with_capacity(places),
             places,
             buffers,
         });
@@ -265,6 +293,9 @@ pub(super) fn chosen(m: usize, level: usize) -> usize {
 struct Choice<'a> {
     codes: &'a CodeSlices<'a>,
     candidates: &'a [Ranked],
+    /// Chosen before.
+    kept: Vec<Slot>,
+    /// Of them and of those that are chosen now.
     places: usize,
     buffers: &'a mut Buffers,
 }
@@ -277,10 +308,10 @@ impl Work for Choice<'_> {
         let Choice {
             codes,
             candidates,
+            mut kept,
             places,
             buffers,
         } = self;
-        let mut kept: Vec<Slot> = Vec::with_capacity(places);
         let mut row = Coded::default();
         let mut ahead = candidates.iter().skip(AHEAD);
         for candidate in candidates {

@@ -94,6 +94,15 @@ impl Links {
         links_of(&table[row..], self.most(level))
     }
 
+    /// The links of a node to slots before `end`, level by level.
+    pub(crate) fn links_before(&self, node: Slot, end: Slot) -> Vec<Vec<Slot>> {
+        let before = |level| {
+            let links = self.neighbors(node, level).iter().copied();
+            links.filter(|&link| link < end).collect()
+        };
+        (0..=self.level(node).unwrap_or(0)).map(before).collect()
+    }
+
     /// The tables as plain slices, to be taken once before a walk.
     pub(crate) fn slices(&self) -> LinkSlices<'_> {
         LinkSlices {

@@ -63,8 +63,9 @@ impl Builder<'_> {
         })
     }
 
-    /// The links of a node at a level without those that are `gone`: the best of the others and of
-    /// what is near those that are.
+    /// The links of a node at a level without those that are `gone`: the others, and of what is near
+    /// those that are, what lies apart from them. To choose all of them again would turn away the far
+    /// ones, made when less was near, that walks go by.
     fn mended(
         &self,
         links: &Links,
@@ -72,18 +73,20 @@ impl Builder<'_> {
         near: impl Iterator<Item = Slot>,
         gone: &[Slot],
     ) -> NewLinks {
-        let neighbors = links.neighbors(node, level).iter().copied();
-        let mut candidates: Vec<Slot> = neighbors.chain(near).collect();
-        candidates.sort_unstable();
-        candidates.dedup();
         let stays = |other: &Slot| {
             *other != node && gone.binary_search(other).is_err() && links.reaches(*other, level)
         };
-        candidates.retain(stays);
-        let neighbors = match candidates.len() > links.most(level) {
-            true => self.nearest_apart(node, &candidates, links.most(level)),
-            false => candidates,
-        };
+        let neighbors = links.neighbors(node, level).iter().copied();
+        let mut neighbors: Vec<Slot> = neighbors.filter(stays).collect();
+        let mut near: Vec<Slot> = near.filter(stays).collect();
+        near.sort_unstable();
+        near.dedup();
+        near.retain(|other| !neighbors.contains(other));
+        if neighbors.len() + near.len() > links.most(level) {
+            neighbors = self.also_apart(node, neighbors, &near, links.most(level));
+        } else {
+            neighbors.append(&mut near);
+        }
         NewLinks {
             level,
             node,

@@ -5,8 +5,11 @@
 //! index is whole: nodes that are on their way in have rows that nothing leads to, then links that
 //! nobody gives back.
 
+use std::mem;
+
 use crate::columns::{EMBEDDED, NewNode};
 use crate::error::{Error, Result};
+use crate::graph::bulk::in_bulk;
 use crate::graph::insert::{NewLinks, Request, WORTH_THREADS, set_all};
 use crate::id::{NodeId, Slot};
 use crate::index::{MOST_NODES, TemporalIndex, check_reward, check_threads, on_threads};
@@ -106,6 +109,11 @@ fn insert_in_steps(mut index: impl Access, nodes: &[NewNode<'_>]) -> Result<Vec<
     if let Some(&last) = embedded.last() {
         index.make_room(last.index() + 1)?;
     }
+    let there = index.look(|index| index.links.len())?;
+    if in_bulk(embedded.len(), there) {
+        insert_in_bulk(&mut index, first, nodes, &embedded)?;
+        return index.look(|index| slots().map(|(slot, _)| index.id(slot)).collect());
+    }
     let mut rest = embedded.as_slice();
     let mut done = 0;
     while done < nodes.len() {
@@ -124,6 +132,48 @@ fn insert_in_steps(mut index: impl Access, nodes: &[NewNode<'_>]) -> Result<Vec<
         (rest, done) = (later, end.index() - first.index());
     }
     index.look(|index| slots().map(|(slot, _)| index.id(slot)).collect())
+}
+
+/// Inserts nodes with the links of a graph that is made beside the one there is, and takes its place
+/// when all of them are in.
+fn insert_in_bulk(
+    index: &mut impl Access,
+    first: Slot,
+    nodes: &[NewNode<'_>],
+    embedded: &[Slot],
+) -> Result<()> {
+    let steps = || {
+        (first.index()..)
+            .step_by(LARGEST_STEP)
+            .zip(nodes.chunks(LARGEST_STEP))
+    };
+    for (first, new) in steps() {
+        index.change(|index| index.put_rows(Slot::at(first), new))?;
+    }
+    let built = index.look(|index| {
+        let there = index.links.nodes();
+        let all: Vec<Slot> = there.chain(embedded.iter().copied()).collect();
+        index.builder().built(index.params.m, &all)
+    })?;
+    let mut rest = embedded;
+    for (first, new) in steps() {
+        let end = Slot::at(first + new.len());
+        let (batch, later) = rest.split_at(rest.partition_point(|&slot| slot < end));
+        // Until then a node leads to those that are in, and none of them to it.
+        let chosen: Vec<Vec<Vec<Slot>>> = batch
+            .iter()
+            .map(|&node| built.links_before(node, end))
+            .collect();
+        index.change(|index| index.admit(new, batch, &chosen))?;
+        rest = later;
+    }
+    let before = index.change(|index| {
+        index.epoch.forget();
+        mem::replace(&mut index.links, built)
+    })?;
+    // Given back after the searches were let in again.
+    drop(before);
+    Ok(())
 }
 
 /// Removes nodes, all of them or, where one is unknown, none.

@@ -44,8 +44,7 @@ impl TemporalIndex {
         index.vectors = self.vectors.gathered(&kept, end, &nodes);
         if slots - kept.len() > slots / MUCH {
             // A graph that was mended around so many is no longer as good as a new one.
-            let (builder, links) = index.building();
-            builder.insert(links, &nodes);
+            index.links = index.builder().built(self.params.m, &nodes);
         } else {
             let swept = self.builder().swept(&self.links);
             index.links = self.links.gathered(&swept, &kept, &moved);
