@@ -113,9 +113,8 @@ fn rows_that_are_all_equal_or_all_alone_are_found_as_in_a_graph_that_grew() {
     rows.extend(others.iter().cloned());
     let (mut bulk, mut grown) = (empty(Metric::Cosine), empty(Metric::Cosine));
     insert(&mut bulk, &rows, 2);
-    for some in rows.chunks(1_000) {
-        insert(&mut grown, some, 2);
-    }
+    rows.chunks(1_000)
+        .for_each(|some| insert(&mut grown, some, 2));
     bulk.validate().unwrap();
     let copies = nearest(&bulk, &one, 32);
     assert_eq!(copies.len(), K);
