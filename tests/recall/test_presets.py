@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import exp, log
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from cvx.recall.presets import composite, posterior, stream
 from cvx.scoring import bayesian_score
 from cvx.scoring.formulas import Decay, importance
 from cvx.types import Cue, Hit
-from tests.recall.rooms import Axes, at, axis, room
+from tests.recall.rooms import Axes, apart, at, axis, room
 
 DAY_S = 86_400
 DAY = DAY_S * 1_000_000
@@ -190,6 +191,56 @@ def test_the_weights_of_a_preset_are_measured_and_kept_with_the_store(tmp_path: 
         assert texts(memory.recall(asks, 1)) == ["a stated preference"]
         with pytest.raises(InvalidInputError, match="weights name mood"):
             memory.learning.recall_with({"mood": 1.0})
+
+
+@pytest.mark.requirement("R6")
+def test_the_weights_of_a_preset_are_tuned_to_questions_and_kept_with_the_store(
+    tmp_path: Path,
+) -> None:
+    with Memory.open(tmp_path / "m", embedder=Axes(), preset="retrieval-augmented") as memory:
+        asks = []
+        # In each place something fresh, and a stated preference of long ago, which is wanted.
+        for name in "abcd":
+            near = at(0.5)
+            memory.add(f"{name} just now", vector=near, timestamp=30 * DAY, salience=0.1)
+            wanted = memory.add(f"{name} wish", vector=near, timestamp=0, salience=0.9)
+            asks.append((Cue(text=name, vector=axis("x"), timestamp=30 * DAY), wanted))
+        tuning = memory.learning.tune(asks, 2)
+        assert tuning.weights.keys() == {"similarity", "recency", "salience"}
+        assert sum(map(abs, tuning.weights.values())) == pytest.approx(1.0, abs=1e-3)
+        assert tuning.weights["salience"] > tuning.weights["recency"]
+        assert tuning.after.metrics["mrr"].mean > tuning.before.metrics["mrr"].mean
+        tuning.apply()
+        kept = memory.learning.weights
+    with Memory.open(tmp_path / "m", embedder=Axes()) as memory:
+        assert memory.learning.weights == kept == tuning.weights
+        assert memory.recall(asks[0][0], 1)[0].event.salience == 0.9  # type: ignore[union-attr]
+        memory.learning.recall_with()
+        assert memory.learning.weights == composite().weighting.weights
+
+
+@pytest.mark.requirement("R3", "R10")
+@pytest.mark.parametrize(("clock", "unit"), [("turns", "turn"), ("ticks", "tick")])
+def test_on_a_clock_of_turns_recency_halves_every_twenty_and_a_block_names_turns(
+    clock: str, unit: Any
+) -> None:
+    memory = Memory(embedder=Axes(), clock=clock, preset="retrieval-augmented")
+    for turn in (20, 40):
+        memory.add(f"x at {turn}", vector=apart(0.9, turn // 20), timestamp=turn)
+    hits = memory.recall(Cue(text="x", vector=axis("x"), timestamp=40))
+    recency = {
+        hit.timestamp: hit.factors[at].value
+        for hit in hits
+        for at in (0, 1)
+        if hit.factors[at].name == "recency"
+    }
+    assert recency == pytest.approx({20: 0.5, 40: 1.0})
+    slow = composite(half_life=40, clock=unit)
+    for plan in (None, composite(clock=unit), slow):
+        block = memory.context("x", pipeline=plan)
+        assert {f"[{unit} 20]", f"[{unit} 40]"} <= {*block.split("\n")}
+    memory.learning.pipeline = slow
+    assert f"[{unit} 40]" in memory.context("x")
 
 
 @pytest.mark.requirement("R6")

@@ -63,11 +63,14 @@ class Table(NamedTuple):
         Their ids.
     gold : frozenset of int
         The events that answer.
+    names : tuple of str
+        Of the columns.
     """
 
     columns: npt.NDArray[np.float64]
     events: npt.NDArray[np.int64]
     gold: frozenset[int]
+    names: tuple[str, ...] = COLUMNS
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ class FittedWeights:
     Parameters
     ----------
     weights : mapping of str to float
-        By column, for ``default_pipeline(weights)``.
+        By column, for ``default_pipeline(weights)``, or for the formula that was fitted.
     strength : float
         The chosen one of ``STRENGTHS``.
     trained, measured : tuple of str
@@ -121,7 +124,7 @@ def cross_validated(
     memory: Memory,
     labels: Sequence[Label],
     gold: Sequence[frozenset[int]],
-    recalls: Callable[[Mapping[str, float]], Pipeline],
+    recalls: Callable[[Mapping[str, float] | None], Pipeline],
     folds: int = 5,
     *,
     seed: int = 0,
@@ -137,7 +140,7 @@ def cross_validated(
     gold : sequence of frozenset of int
         The events that answer each.
     recalls : callable
-        From weights to how the memory would recall with them.
+        From weights to how the memory would recall with them; from None to how it would without.
     folds : int, default 5
         Parts, at least 2 and at most as many as there are groups.
     seed : int, default 0
@@ -154,11 +157,20 @@ def cross_validated(
         raise InvalidInputError(
             f"folds is {folds}: give 2 to {len(known)}, as many as there are groups of questions"
         )
-    found = tables(memory, default_pipeline(), labels, gold)
+    pipeline = recalls(None)
+    found = tables(memory, pipeline, labels, gold)
+    # A floor of scores is for weights of this size.
+    size = sum(map(abs, pipeline.weighting.weights.values()))
+
+    def fitted(to: Sequence[str]) -> dict[str, float]:
+        weights = tune(found, labels, to).weights
+        whole = sum(map(abs, weights.values())) or 1.0
+        return {name: round(size * one / whole, _DECIMALS) for name, one in weights.items()}
+
     order = [known[at] for at in np.random.default_rng(seed).permutation(len(known)).tolist()]
     rankers: dict[str, Ranker] = {}
     for part in (order[at::folds] for at in range(folds)):
-        weights = tune(found, labels, [group for group in known if group not in set(part)]).weights
+        weights = fitted([group for group in known if group not in set(part)])
         rankers |= dict.fromkeys(part, recalling(memory, recalls(weights)))
     group_of = {id(label): group for label, group in zip(labels, groups, strict=True)}
 
@@ -167,7 +179,7 @@ def cross_validated(
 
     before = measure("before", recalling(memory), labels, gold, seed=seed)
     after = measure("after", tuned, labels, gold, seed=seed)
-    return Tuning(before, after, tune(found, labels, known).weights, lambda _: None)
+    return Tuning(before, after, fitted(known), lambda _: None)
 
 
 def split(
@@ -213,8 +225,12 @@ def tables(
     labels: Sequence[Label],
     gold: Sequence[frozenset[int]],
 ) -> list[Table]:
-    """Return the candidates of each question, with the columns that can be weighed."""
-    out = []
+    """Return the candidates of each question, with the columns that can be weighed.
+
+    Those of the signals, or what another formula adds up.
+    """
+    own = tuple(pipeline.weighting.weights)
+    names, out = COLUMNS if {*own} <= {*COLUMNS} else own, []
     for label, wanted in zip(labels, gold, strict=True):
         found = memory.learning.candidates(
             cue_of(label),
@@ -223,9 +239,9 @@ def tables(
             where=where_of(label),
             pipeline=pipeline,
         )
-        scaled = pipeline.fusion(found, COLUMNS)
-        columns = np.column_stack([np.nan_to_num(scaled[name]) for name in COLUMNS])
-        out.append(Table(columns, found.event_ids, wanted))
+        scaled = pipeline.fusion(found, names)
+        columns = np.column_stack([np.nan_to_num(scaled[name]) for name in names])
+        out.append(Table(columns, found.event_ids, wanted, names))
     return out
 
 
@@ -272,7 +288,7 @@ def tune(
     strength = _best_strength(list(parts.values()), strengths)
     weights = _fit([one for part in parts.values() for one in part], strength)
     rest = tuple(group for group in dict.fromkeys(groups) if group not in chosen)
-    named = dict(zip(COLUMNS, np.round(weights, _DECIMALS).tolist(), strict=True))
+    named = dict(zip(found[0].names, np.round(weights, _DECIMALS).tolist(), strict=True))
     return FittedWeights(named, strength, tuple(sorted(chosen)), rest)
 
 

@@ -101,7 +101,7 @@ class Learning:
         Parameters
         ----------
         weights : mapping of str to float, optional
-            Of the signals; default the shipped ones.
+            Of the signals; default the shipped ones, or those of the preset.
         answerable : Answerable, optional
             When to answer nothing. It holds for the embedder it was calibrated with: a memory that
             moves to another one recalls without it.

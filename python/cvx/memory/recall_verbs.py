@@ -122,7 +122,7 @@ class Recaller:
             Both a preset and a pipeline.
         """
         if preset is None:
-            return self.pipeline if pipeline is None else pipeline
+            return self.pipeline if pipeline is None else fitted(pipeline, self._shared.record)
         if pipeline is not None:
             raise InvalidInputError(f"preset is {preset!r}, and a pipeline is given: give one")
         record = self._shared.record
@@ -178,15 +178,15 @@ class Recaller:
             made = default_pipeline(weights, answerable or shipped_floor(record.meta("embedder")))
         elif answerable is not None:
             made = made.answering(answerable)
-        return fitted(made, record)
+        return made
 
     def _preset_with(self, weights: Mapping[str, float] | None) -> Pipeline | None:
         """Return the preset of this memory with other weights of its formula, if they are such."""
         preset = preset_of(self._shared.record)
         own = {} if preset is None else preset.weighting.weights
-        if preset is None or not weights or not weights.keys() <= own.keys():
+        if preset is None or not (weights or {}).keys() <= own.keys():
             return None
-        return replace(preset, weighting=preset.weighting.with_weights({**own, **weights}))
+        return replace(preset, weighting=preset.weighting.with_weights({**own, **(weights or {})}))
 
     def _recall_with(self, pipeline: Pipeline, state: Mapping[str, Any] | None) -> None:
         record = self._shared.record
@@ -195,7 +195,7 @@ class Recaller:
             with record.transaction() as write:
                 write.set_state(NAME, state)
                 when = write.recorded
-        self._pipeline = (when, record.meta("embedder")), pipeline
+        self._pipeline = (when, record.meta("embedder")), fitted(pipeline, record)
 
     def ground(self) -> RecallEngine:
         """Return what a recall stands on."""

@@ -82,11 +82,11 @@ class Settings:
     spec: str | None = None
 
 
-PRESETS: Mapping[str, Callable[[], Pipeline] | None] = {
+PRESETS: Mapping[str, Callable[[Clock], Pipeline] | None] = {
     "default": None,
-    "retrieval-augmented": composite,
-    "tcmf": fused,
-    "tcmf-seed": stream,
+    "retrieval-augmented": lambda clock: composite(clock=clock),
+    "tcmf": lambda _: fused(),
+    "tcmf-seed": lambda _: stream(),
 }
 """How a memory recalls until something else is set or tuned; None for the shipped weights."""
 
@@ -138,16 +138,16 @@ def setting(record: Record, name: str) -> str:
 def preset_of(record: Record, name: str | None = None) -> Pipeline | None:
     """Return how a store recalls by a preset, by default its own; None for the shipped weights."""
     made = PRESETS.get(setting(record, "preset") if name is None else name)
-    return None if made is None else made()
+    return None if made is None else made(CLOCKS[setting(record, "clock")])
 
 
 def fitted(pipeline: Pipeline, record: Record) -> Pipeline:
-    """Return a pipeline that counts tokens and names times as a store does."""
-    clock, tokenizer = CLOCKS.get(setting(record, "clock")), setting(record, "tokenizer")
+    """Return a pipeline that counts tokens and names times as a store does, if it says neither."""
+    clock, tokenizer = CLOCKS[setting(record, "clock")], setting(record, "tokenizer")
     serving = pipeline.serving
-    if clock not in (None, "microseconds"):
+    if serving.renderer.clock == "microseconds" != clock:
         serving = replace(serving, renderer=replace(serving.renderer, clock=clock))
-    if tokenizer:
+    if tokenizer and serving.budget.count is estimate_tokens:
         serving = replace(serving, budget=replace(serving.budget, count=counter(tokenizer)))
     return pipeline if serving is pipeline.serving else replace(pipeline, serving=serving)
 

@@ -30,6 +30,7 @@ from cvx.recall.visible_events import AnyQuestion, View
 from cvx.scoring.formulas import (
     COMPOSITE_WEIGHTS,
     HALF_LIFE_S,
+    HALF_LIFE_TURNS,
     NEUTRAL_REWARD,
     SEED_WEIGHTS,
     STREAM_DECAY,
@@ -159,7 +160,7 @@ def composite(
     *,
     floor: float = 0.35,
     least_similarity: float = 0.0,
-    half_life_s: float = HALF_LIFE_S,
+    half_life: float | None = None,
     clock: Clock = "microseconds",
 ) -> Pipeline:
     """Return similarity, recency of last use and salience as a sum, over a net of 30.
@@ -176,10 +177,11 @@ def composite(
     least_similarity : float, default 0.0
         So is what is no more similar than this and holds none of the words: with these weights
         something fresh and salient scores 0.40 without having anything to do with the cue.
-    half_life_s : float, default 7 days
-        In seconds.
-    clock : {"microseconds", "seconds"}, default "microseconds"
-        What the timestamps count.
+    half_life : float, optional
+        Of recency: seconds, by default 7 days; on a clock of turns or ticks so many of these, by
+        default 20.
+    clock : {"microseconds", "seconds", "turn", "tick"}, default "microseconds"
+        What the timestamps count. The preset of a store has the store's.
 
     References
     ----------
@@ -187,11 +189,15 @@ def composite(
     """
     names = ("similarity", "recency", "salience")
     pipeline = _scored(Weighting(dict(zip(names, weights, strict=True))))
+    if clock in ("turn", "tick"):
+        decay = Decay.of_half_life(HALF_LIFE_TURNS if half_life is None else half_life)
+    else:
+        decay = Decay.of_half_life_s(HALF_LIFE_S if half_life is None else half_life, clock)
     return replace(
         pipeline,
         sources={**pipeline.sources, "lexical": Lexical(WIDE_NET)},
         net=WIDE_NET,
-        signals=(similarity(), recency(Decay.of_half_life_s(half_life_s, clock)), salience),
+        signals=(similarity(), recency(decay), salience),
         floor=Floor(similarity=least_similarity, score=floor),
         serving=Serving(refresh="retrieved"),
     )

@@ -15,6 +15,7 @@ from cvx.statistics import Beta
 from cvx.types import Clock
 
 HALF_LIFE_S = 7 * 86400
+HALF_LIFE_TURNS = 20
 STREAM_DECAY = 0.02
 
 _PER_SECOND: dict[str, float] = {"microseconds": 1e6, "seconds": 1.0}
