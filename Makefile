@@ -16,6 +16,7 @@ export OPENBLAS_NUM_THREADS := 1
 ifdef CVX_NIGHTLY
 export CVX_NIGHTLY
 export PROPTEST_RNG_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+export CVX_ROUND ?= $(shell od -An -N2 -tu2 /dev/urandom | tr -d ' ')
 endif
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
@@ -55,7 +56,7 @@ test: test-rust test-python requirements ## all tests, then the table of require
 
 test-rust:
 	@mkdir -p runs
-	$(if $(CVX_NIGHTLY),echo "PROPTEST_RNG_SEED=$$PROPTEST_RNG_SEED")
+	$(if $(CVX_NIGHTLY),echo "PROPTEST_RNG_SEED=$$PROPTEST_RNG_SEED CVX_ROUND=$$CVX_ROUND")
 	cargo test --workspace 2>&1 | tee runs/cargo-test.log
 
 # Left out: what maps a file (Miri cannot), threads (shuttle orders those), and tests that take minutes each there.

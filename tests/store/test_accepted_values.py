@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from cvx.embed import LexicalEmbedder
@@ -25,7 +25,7 @@ from cvx.store import rows
 from cvx.store.replica import Replica
 from cvx.types import Cue, Event
 from cvx.validation import cleaned, storable_metadata
-from tests.counting import NIGHTLY, tried
+from tests.counting import ROUND, size, tried
 from tests.store import planted
 from tests.store.index_comparison import check
 
@@ -95,7 +95,8 @@ def stored(event: Event) -> tuple[Any, ...]:
 
 @pytest.mark.requirement("B16")
 # Some thirty values each: a million in the nightly run.
-@settings(max_examples=35_000 if NIGHTLY else 60)
+@settings(max_examples=size("CVX_STORES", 35_000, 60))
+@seed(ROUND)
 @given(odd=st.lists(ODD_EVENT, min_size=1, max_size=12), words=ODD_TEXT)
 def test_what_is_accepted_survives_recall_reopening_export_and_import(
     odd: list[dict[str, Any]], words: str

@@ -25,7 +25,7 @@ from cvx.memory.doctor import rescue
 from cvx.memory.transfer import export, import_export
 from cvx.store import rows
 from cvx.types import Cue
-from tests.counting import NIGHTLY
+from tests.counting import ROUND, size
 from tests.counting import tried as told_tried
 from tests.store import planted
 from tests.store.index_comparison import check
@@ -34,7 +34,7 @@ from tests.store.test_foreign_export import Lines, changed
 
 pytestmark = pytest.mark.requirement("B16")
 
-MUTANTS = int(os.environ.get("CVX_MUTANTS", 25_000 if NIGHTLY else 60))
+MUTANTS = size("CVX_MUTANTS", 25_000, 60)
 STORES = MUTANTS // 3
 """Each of these is opened, asked, examined, mended and rescued, and asked again."""
 ODD: list[Any] = [
@@ -161,7 +161,7 @@ def odd_copy(rng: random.Random, rich: Path, path: Path) -> bool:
 def test_an_export_that_was_changed_is_refused_or_sound(
     rich: Path, tmp_path: Path, watched: list[str], ending: str
 ) -> None:
-    rng, tried, taken, opened = random.Random(11), 0, 0, 0
+    rng, tried, taken, opened = random.Random(11 + 100 * ROUND), 0, 0, 0
     path = tmp_path / f"all.{ending}"
     for _ in range(MUTANTS):
         cleared(path)
@@ -217,7 +217,7 @@ def odd_file(rng: random.Random, folder: Path) -> None:
 def test_a_store_that_was_changed_answers_or_says_why_not(
     rich: Path, tmp_path: Path, watched: list[str], odd: Callable[[random.Random, Path], None]
 ) -> None:
-    rng, opened, mended = random.Random(12), 0, 0
+    rng, opened, mended = random.Random(12 + 100 * ROUND), 0, 0
     folder, rescued = tmp_path / "m", tmp_path / "rescued"
     for number in range(STORES):
         told_tried(

@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 
 from cvx.memory import Memory
-from tests.counting import NIGHTLY, tried
+from tests.counting import NIGHTLY, ROUND, size, tried
 from tests.store.processes import CONTEXT, embedder
 
 KEYS = [f"k{number}" for number in range(6)]
 PROCESSES, THREADS = 4, 4
-OPERATIONS = int(os.environ.get("CVX_OPERATIONS", 1_000_000 if NIGHTLY else 1_500))
+OPERATIONS = size("CVX_OPERATIONS", 1_000_000, 1_500)
 
 
 def clock_of(seed: int) -> int:
@@ -84,7 +84,7 @@ class Operation:
 def recorded(folder: Path, logs: Path, rng: random.Random) -> list[Operation]:
     """Let processes work, kill, pause and replace them, and return what they noted."""
     running = {}
-    generation = done = 0
+    generation, done = 100_000 * ROUND, 0
     while done < OPERATIONS:
         for place in range(PROCESSES):
             if place not in running:
@@ -168,7 +168,7 @@ def test_reads_are_snapshots_that_never_go_back(tmp_path: Path) -> None:
     folder, logs = tmp_path / "store", tmp_path / "logs"
     logs.mkdir()
     Memory.open(folder, embedder=embedder()).close()
-    operations = recorded(folder, logs, random.Random(0))
+    operations = recorded(folder, logs, random.Random(ROUND))
     with Memory.open(folder, embedder=embedder()) as memory:
         assert memory.admin.check() == []
         versions = [

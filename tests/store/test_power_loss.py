@@ -22,7 +22,7 @@ import pytest
 from cvx.causal import CausalMemoryCore, RuleJudge
 from cvx.errors import DamagedStoreError, LexicalOnlyWarning
 from cvx.memory import Memory
-from tests.counting import NIGHTLY, tried
+from tests.counting import NIGHTLY, ROUND, size, tried
 from tests.power_loss.replay import Change, Disk, Shape, changes, lay_out
 from tests.power_loss.workload import embedder, held, told
 
@@ -30,7 +30,7 @@ HERE = Path(__file__).resolve().parent.parent / "power_loss"
 ROOT = HERE.parent.parent
 SHARED = Path("/dev/shm")
 # So many states are tried; of those that are met, each of so many.
-MOST, EVERY = (100_000, 1) if NIGHTLY else (400, 8)
+MOST, EVERY = size("CVX_STATES", 100_000, 400), 1 if NIGHTLY else 8
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="calls are recorded by LD_PRELOAD"),
@@ -70,7 +70,7 @@ def on_disk(folder: Path) -> Shape:
 def states_of(recorded: list[Change]) -> Iterator[Shape]:
     """Yield the states that differ, of every moment of the run, in rounds of other draws."""
     seen = set[bytes]()
-    for number in count(int(os.environ.get("CVX_ROUND", "0"))):
+    for number in count(1_000_000 * ROUND):
         disk, rng = Disk(frozenset({"acks"})), random.Random(number)
         for change in recorded:
             disk.play(change)
