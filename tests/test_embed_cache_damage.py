@@ -23,6 +23,7 @@ from cvx.errors import (
 )
 from cvx.types import Vector
 from tests.embed_server import unit_of
+from tests.store.planted import journal_that_names
 
 TEXTS = [f"text number {i}" for i in range(40)]
 
@@ -86,6 +87,18 @@ def test_a_damaged_file_is_set_aside_and_goes_with_the_next_forgetting(path: Pat
     assert aside.read_bytes().startswith(b"not a database")
     cached.forget(["whatever"])
     assert not aside.exists()
+
+
+def test_a_journal_that_names_another_file_deletes_nothing(path: Path) -> None:
+    cached = CachedEmbedder(Dense(64), path)
+    right = cached.embed(TEXTS)
+    mine = path.with_name("thesis.txt")
+    mine.write_text("dear to me")
+    journal_that_names(path, mine)
+    rows, warned = damaged(path, cached)
+    np.testing.assert_array_equal(rows, right)
+    assert mine.read_text() == "dear to me"
+    assert warned == ["CacheWarning"]
 
 
 def test_a_database_of_something_else_is_never_touched(path: Path) -> None:

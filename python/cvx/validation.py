@@ -8,8 +8,10 @@ ask the same functions.
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -287,3 +289,25 @@ def cleaned(value: Any) -> Any:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return str(value)
     return value
+
+
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+
+
+def names_another_file(database: Path) -> bool:
+    """Return whether the rollback journal of a database names a file, which SQLite would delete.
+
+    Only a transaction over several databases writes such a name, and cvx makes none.
+
+    References
+    ----------
+    SQLite, "Database File Format", section 3: the super-journal.
+    """
+    try:
+        handle = os.open(f"{database}-journal", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    with os.fdopen(handle, "rb") as journal:
+        size = os.fstat(handle).st_size
+        journal.seek(max(size - len(_JOURNAL_MAGIC), 0))
+        return journal.read(len(_JOURNAL_MAGIC)) == _JOURNAL_MAGIC

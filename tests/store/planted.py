@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,6 +71,18 @@ def sql(*statements: str) -> Plant:
                 db.execute(statement)
 
     return plant
+
+
+def journal_that_names(database: Path, victim: Path) -> None:
+    """Put a rollback journal beside a database, which is done when another file is deleted."""
+    magic, name = bytes.fromhex("d9d505f920a163d7"), str(victim).encode()
+    raw = database.read_bytes()
+    (page,) = struct.unpack(">H", raw[16:18])
+    head = magic + struct.pack(">5I", 0, 1, len(raw) // page, 512, page)
+    last = struct.pack(">I", 2**30 // page + 1) + name + struct.pack(">2I", len(name), sum(name))
+    database.with_name(f"{database.name}-journal").write_bytes(
+        head.ljust(512, b"\0") + last + magic
+    )
 
 
 def scribble_on_an_index(folder: Path) -> None:

@@ -206,10 +206,11 @@ def test_an_odd_value_under_a_fitting_checksum_is_named_with_its_fault(
 
 
 @pytest.mark.requirement("X9")
-@pytest.mark.parametrize("name", ["index", "LOCK", "memory.db"])
+@pytest.mark.parametrize("name", ["index", "LOCK", "memory.db", "memory.db-wal"])
 def test_a_link_in_the_place_of_a_file_is_named_and_not_followed(
     folder: Path, tmp_path: Path, name: str
 ) -> None:
+    (folder / name).touch()
     shutil.move(folder / name, tmp_path / "elsewhere")
     (folder / name).symlink_to(tmp_path / "elsewhere")
     before = files(tmp_path)

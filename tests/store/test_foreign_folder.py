@@ -36,12 +36,15 @@ def store(rich: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(rich, tmp_path / "m"))
 
 
+RECORD = ("memory.db", "memory.db-wal", "memory.db-shm", "memory.db-journal")
+
+
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
     """A folder of the user's with files of every name, which nobody may touch."""
     folder = tmp_path / "mine"
     folder.mkdir()
-    for name in ("1.json", "5.cvx", "thesis.txt", "a.tmp", "memory.db", "LOCK"):
+    for name in ("1.json", "5.cvx", "thesis.txt", "a.tmp", "LOCK", *RECORD):
         (folder / name).write_text(f"my {name}, longer than a lock would ever be, and dear to me")
     return folder
 
@@ -76,11 +79,13 @@ def use(folder: Path) -> None:
             way()
 
 
-@pytest.mark.parametrize("name", ["index", "LOCK", "memory.db"])
+@pytest.mark.parametrize(
+    "name", ["index", "LOCK", "memory.db", "memory.db-wal", "memory.db-shm", "memory.db-journal"]
+)
 def test_a_link_in_a_store_is_not_followed(store: Path, mine: Path, name: str) -> None:
     before = state(mine)
     path = store / name
-    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     path.symlink_to(mine if name == "index" else mine / name)
     with pytest.raises(RecordIOError, match=f"{name} is a symbolic link.*move"):
         Memory.open(store, embedder=embedder())
@@ -91,6 +96,22 @@ def test_a_link_in_a_store_is_not_followed(store: Path, mine: Path, name: str) -
     use(store)
     assert state(mine) == before
     assert path.is_symlink()
+
+
+def test_a_journal_that_names_another_file_deletes_nothing(store: Path, mine: Path) -> None:
+    before = state(mine)
+    planted.journal_that_names(store / "memory.db", mine / "thesis.txt")
+    use(store)
+    assert state(mine) == before
+    with pytest.raises(RecordIOError, match=r"journal names another file.*remove that journal"):
+        Memory.open(store, embedder=embedder())
+    found = check(store, mend=True)
+    assert [(one.check, one.where) for one in found.left] == [
+        (Check.MISPLACED, "memory.db-journal")
+    ]
+    (store / "memory.db-journal").unlink()
+    with Memory.open(store, embedder=embedder()) as memory:
+        assert memory.recall("cellar")
 
 
 @pytest.mark.parametrize("ending", ["json", "cvx"])

@@ -25,6 +25,7 @@ from cvx.errors import (
     warn,
 )
 from cvx.types import Vector
+from cvx.validation import names_another_file
 
 T = TypeVar("T")
 Rows = dict[bytes, Vector]
@@ -298,6 +299,8 @@ class CachedEmbedder(Threaded):
             with suppress(FileExistsError):
                 # Vectors tell about texts: nobody else reads them.
                 os.close(os.open(self._path, os.O_CREAT | os.O_EXCL, 0o600))
+            if names_another_file(self._path):
+                raise _DamageError("its journal names another file")
             # In each `with db:` of what works, the first change begins a transaction.
             with closing(
                 sqlite3.connect(self._path, timeout=10, isolation_level="IMMEDIATE")

@@ -29,7 +29,7 @@ from cvx.errors import (
 )
 from cvx.store import rows
 from cvx.store.failpoints import reach
-from cvx.store.files import make_private, refuse_link, refuse_network
+from cvx.store.files import make_private, refuse_foreign, refuse_network
 from cvx.store.lock import FileLock, Tail, keep_after_fork, tail_in
 from cvx.store.schema import SCHEMA_VERSION, migrate, version_of
 
@@ -118,7 +118,7 @@ class Database:
                 self._db, self._still = connect_to_read(Path(path))
             else:
                 if path != ":memory:":
-                    refuse_link(Path(path))
+                    refuse_foreign(Path(path))
                     make_private(Path(path))
                 self._db = connect(path)
         except sqlite3.Error as error:
@@ -548,9 +548,9 @@ def connect_to_read(path: Path) -> tuple[sqlite3.Connection, _Print | None]:
     ------
     RecordIOError
         It cannot be read, or only together with a write-ahead log that would have to be taken in;
-        or it is a link.
+        or it leads elsewhere.
     """
-    refuse_link(path)
+    refuse_foreign(path)
     address = f"{path.absolute().as_uri()}?mode=ro"
     try:
         return _connected(address), None

@@ -18,6 +18,7 @@ from typing import BinaryIO
 
 from cvx.errors import CvxError, FileError, RecordIOError
 from cvx.store.failpoints import reach
+from cvx.validation import names_another_file
 
 SNAPSHOT = re.compile(r"(0|[1-9][0-9]{0,18})\.(json|cvx)")
 """What a snapshot is called: the number of the last change in it."""
@@ -97,6 +98,27 @@ def refuse_link(path: Path) -> None:
         raise RecordIOError(
             f"{path} is a symbolic link, and links in a store are not followed: move what is meant "
             "to its place, or remove the link"
+        )
+
+
+BESIDE_RECORD = ("-wal", "-shm", "-journal")
+"""What SQLite keeps beside a database: its name, and one of these."""
+
+
+def refuse_foreign(record: Path) -> None:
+    """Refuse to open a record through which SQLite would reach a file outside the folder.
+
+    Raises
+    ------
+    RecordIOError
+        It or a file beside it is a link, or its journal names another file.
+    """
+    for ending in ("", *BESIDE_RECORD):
+        refuse_link(record.with_name(record.name + ending))
+    if names_another_file(record):
+        raise RecordIOError(
+            f"{record}-journal names another file, which SQLite would delete, and no cvx wrote it: "
+            "remove that journal"
         )
 
 

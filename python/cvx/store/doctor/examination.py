@@ -49,7 +49,8 @@ def examine(
     """
     findings: list[Finding] = []
     seen = folder_checks.look(folder)
-    if "memory.db" in seen.misplaced:
+    # SQLite would read, or delete, what stands there.
+    if any(name.startswith("memory.db") for name in seen.misplaced):
         found_there = tuple(folder_checks.misplaced(seen))
         return Report(found_there, left=found_there)
     try:

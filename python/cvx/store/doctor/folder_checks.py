@@ -16,6 +16,7 @@ from cvx.store import rows
 from cvx.store.database import reaches, tail_of
 from cvx.store.doctor.findings import Check, Finding
 from cvx.store.files import (
+    BESIDE_RECORD,
     HALF_EXPORT,
     HALF_IMPORT,
     HALF_LEARNED_STATE,
@@ -27,6 +28,7 @@ from cvx.store.files import (
 from cvx.store.lock import Tail, parse_tail
 from cvx.store.snapshots import Manifest, load
 from cvx.store.store import IndexKind
+from cvx.validation import names_another_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ def look(folder: Path) -> Seen:
     others = {}
     for name, is_one, wanted in (
         ("memory.db", Path.is_file, "file of the record"),
+        *((f"memory.db{one}", Path.is_file, "file of SQLite") for one in BESIDE_RECORD),
         ("LOCK", Path.is_file, "lock file"),
         ("index", Path.is_dir, "folder of snapshots"),
     ):
@@ -71,6 +74,9 @@ def look(folder: Path) -> Seen:
         elif path.exists() and not is_one(path):
             what = "a folder" if path.is_dir() else "a file" if path.is_file() else "no file"
             others[name] = f"the {wanted} is {what}: move it away"
+    if names_another_file(folder / "memory.db"):
+        what = "the journal names another file, which SQLite would delete: remove the journal"
+        others["memory.db-journal"] = what
     return Seen(lock, manifests, others)
 
 

@@ -26,7 +26,7 @@ from cvx.store.doctor.examination import examine
 from cvx.store.doctor.findings import Check, Finding, Report
 from cvx.store.doctor.record_checks import COUNTERS, PLACEHOLDER, highest_id, orphans
 from cvx.store.erase import finish
-from cvx.store.files import make_folders, refuse_link
+from cvx.store.files import make_folders, refuse_foreign
 from cvx.store.lock import FileLock
 from cvx.store.record import Record
 from cvx.store.row_validation import RowCheck, may_say
@@ -482,7 +482,7 @@ def salvage(folder: Path, target: Path) -> Salvaged:
     path = folder / "memory.db"
     if not path.is_file():
         raise StoreNotFoundError(f"{folder} is no store: there is no memory.db in it")
-    refuse_link(path)
+    refuse_foreign(path)
     if target.exists():
         raise FileError(f"{target} is there already: give a folder that is not")
     with closing(connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
