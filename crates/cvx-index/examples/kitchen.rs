@@ -1,4 +1,4 @@
-//! Two runs through a kitchen: what is similar, what followed, what led to success, and a file of it.
+//! Two runs through a kitchen: similar events, what followed them, what led to success, a snapshot.
 //!
 //! `cargo run -p cvx-index --example kitchen`
 

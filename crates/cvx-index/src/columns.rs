@@ -1,14 +1,14 @@
-//! What a node is, apart from its vector: one column a fact.
+//! The columns of the nodes: entity, time, reward, namespace, tags, action and flags.
 
 pub(crate) mod column;
-mod grown;
-pub(crate) mod huge;
+pub(crate) mod huge_pages;
 pub(crate) mod ids;
-mod names;
+mod interned;
+mod mapped_table;
 
 use crate::columns::column::Column;
 use crate::columns::ids::Ids;
-use crate::columns::names::Names;
+use crate::columns::interned::Interned;
 use crate::id::EntityId;
 use crate::id::Slot;
 
@@ -113,11 +113,11 @@ pub(crate) struct Columns {
     pub(crate) tags: Column<u32>,
     pub(crate) action: Column<u32>,
     pub(crate) flags: Column<u8>,
-    pub(crate) namespaces: Names<String>,
-    pub(crate) tag_names: Names<String>,
+    pub(crate) namespaces: Interned<String>,
+    pub(crate) tag_names: Interned<String>,
     /// Distinct sets of tags, each ascending.
-    pub(crate) tag_sets: Names<Vec<u32>>,
-    pub(crate) actions: Names<String>,
+    pub(crate) tag_sets: Interned<Vec<u32>>,
+    pub(crate) actions: Interned<String>,
     /// Which node each row is.
     pub(crate) ids: Ids,
 }
@@ -132,10 +132,10 @@ impl Columns {
             tags: Column::new(),
             action: Column::new(),
             flags: Column::new(),
-            namespaces: Names::new(),
-            tag_names: Names::new(),
-            tag_sets: Names::new(),
-            actions: Names::new(),
+            namespaces: Interned::new(),
+            tag_names: Interned::new(),
+            tag_sets: Interned::new(),
+            actions: Interned::new(),
             ids: Ids::default(),
         }
     }
@@ -154,10 +154,10 @@ impl Columns {
                     .is_none_or(|&tag| (tag as usize) < tag_names.len())
         });
         Some(Columns {
-            namespaces: Names::from_values(namespaces.to_vec())?,
-            tag_names: Names::from_values(tag_names.to_vec())?,
-            tag_sets: Names::from_values(tag_sets.to_vec()).filter(|_| sets_fit)?,
-            actions: Names::from_values(actions.to_vec())?,
+            namespaces: Interned::from_values(namespaces.to_vec())?,
+            tag_names: Interned::from_values(tag_names.to_vec())?,
+            tag_sets: Interned::from_values(tag_sets.to_vec()).filter(|_| sets_fit)?,
+            actions: Interned::from_values(actions.to_vec())?,
             ..Columns::new()
         })
     }

@@ -11,7 +11,7 @@ mod layer;
 mod records;
 mod row;
 mod rows;
-mod stored;
+mod snapshot_tables;
 mod traverse;
 
 pub use ancestors::{Ancestor, Ancestry};
@@ -21,6 +21,6 @@ pub use kind::EdgeKind;
 pub(crate) use layer::TypedEdgeLayer;
 pub(crate) use records::EdgeRecords;
 pub(crate) use row::{EdgeRow, Half};
-pub(crate) use rows::Flat;
+pub(crate) use rows::FlatEdges;
 pub use traverse::Path;
 pub(crate) use traverse::traverse;

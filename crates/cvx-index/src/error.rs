@@ -1,4 +1,4 @@
-//! Every way in which the index refuses: the value, the bound and the cure.
+//! Every error of the index; each message names the value, the bound and the cure.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
-//! What a search may return.
+//! Filters: which nodes a search may return.
 
 pub(crate) mod accepted;
 pub(crate) mod plan;
 pub(crate) mod postings;
-mod rewards;
+mod reward_buckets;
 pub(crate) mod timelines;
 
 use crate::error::{Error, Result};

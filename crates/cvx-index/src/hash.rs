@@ -1,4 +1,4 @@
-//! Hashes: what is drawn from a seed, and maps from nodes for the length of one call.
+//! Hash functions: random draws from a seed, and fast maps keyed by node.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

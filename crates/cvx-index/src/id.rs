@@ -1,4 +1,4 @@
-//! The identities: a node, who it belongs to, a cell of the space, and the place in the tables.
+//! Identifiers: `NodeId`, `EntityId`, `RegionId`, and `Slot`, a node's place in the tables.
 
 use std::fmt;
 

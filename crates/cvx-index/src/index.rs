@@ -1,4 +1,4 @@
-//! `TemporalIndex`, the only facade: nodes in, nodes out.
+//! `TemporalIndex`, the one facade: its parts, parameters, center and search calls.
 //!
 //! Its other methods stand beside their concepts: here what is in it and how that changes, in `query`
 //! the searches, in `snapshot` the file. None of what stands here uses one of the two.
@@ -6,9 +6,9 @@
 pub(crate) mod changes;
 mod compact;
 mod edges;
-pub(crate) mod epoch;
 mod nodes;
 pub(crate) mod params;
+pub(crate) mod region_epoch;
 mod regions;
 mod validate;
 
@@ -16,20 +16,20 @@ pub use nodes::Stats;
 pub use params::{DEFAULT_EF, IndexParams};
 pub use regions::RegionTrajectory;
 
-use epoch::Epoch;
+use region_epoch::RegionEpoch;
 
-use crate::codes::vectors::Vectors;
 use crate::columns::{Columns, LIVE};
-use crate::distance::isa::Isa;
+use crate::distance::instruction_set::Isa;
 use crate::edges::TypedEdgeLayer;
 use crate::error::{Error, Result};
-use crate::filter::plan::Remembered;
+use crate::filter::plan::FilterCache;
 use crate::filter::postings::Postings;
 use crate::filter::timelines::Timelines;
 use crate::graph::beam::Graph;
 use crate::graph::insert::Builder;
 use crate::graph::links::Links;
 use crate::id::{NodeId, Slot};
+use crate::vectors::Vectors;
 
 /// The most nodes of an index; the id above is kept free.
 pub(crate) const MOST_NODES: usize = u32::MAX as usize - 1;
@@ -79,8 +79,8 @@ pub struct TemporalIndex {
     pub(crate) postings: Postings,
     pub(crate) timelines: Timelines,
     pub(crate) edges: TypedEdgeLayer,
-    pub(crate) epoch: Epoch,
-    pub(crate) remembered: Remembered,
+    pub(crate) epoch: RegionEpoch,
+    pub(crate) remembered: FilterCache,
     pub(crate) changes: u64,
     pub(crate) live: usize,
     pub(crate) metadata: Vec<u8>,
@@ -101,8 +101,8 @@ impl TemporalIndex {
             postings: Postings::default(),
             timelines: Timelines::default(),
             edges: TypedEdgeLayer::new(),
-            epoch: Epoch::default(),
-            remembered: Remembered::default(),
+            epoch: RegionEpoch::default(),
+            remembered: FilterCache::default(),
             changes: 0,
             live: 0,
             metadata: Vec::new(),

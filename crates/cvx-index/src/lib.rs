@@ -4,17 +4,16 @@
 //
 // - `error`, `id`, `hash`, and `distance`: `Metric` and its kernels, which give the same bits on every
 //   instruction set;
-// - `columns`, `codes`: tables of plain values, in memory or mapped, with what is known of a node, its vector
-//   and the bytes that stand for it;
-// - `edges`: typed edges and walks over them;
-// - `graph`: links, THE beam search, and how nodes are linked;
-// - `filter`: `Filter`, what it accepts, who is found by it, and whether to scan for it or to walk;
-// - `index`: `TemporalIndex`, how it changes, regions;
-// - `query`: what is asked of it;
+// - `columns`: what is known of each node, as tables of plain values, in memory or mapped;
+// - `vectors`: rows in full precision and their 8-bit codes;
+// - `edges`: typed edges and paths over them;
+// - `graph`: links, THE beam search, insertion, bulk build, removal;
+// - `filter`: `Filter`, which nodes it accepts, posting lists, and the choice of scan or graph walk;
+// - `index`: `TemporalIndex`, inserting and deleting, regions, compaction;
+// - `query`: the searches;
 // - `shared`: `SharedIndex`, for threads;
-// - `snapshot`: the file, and the only I/O.
+// - `snapshot`: saving and loading, the only I/O.
 
-mod codes;
 mod columns;
 mod distance;
 mod edges;
@@ -27,6 +26,7 @@ mod index;
 mod query;
 mod shared;
 mod snapshot;
+mod vectors;
 
 pub use columns::NewNode;
 pub use distance::Metric;

@@ -1,4 +1,4 @@
-//! Searches: by distance alone, and those in which neighbours in time and edges count.
+//! Searches: nearest, hybrid, causal, over edges, and walks over edges.
 
 mod causal;
 mod graph_search;

@@ -1,4 +1,4 @@
-//! An index that threads share: searches go on while nodes come and go.
+//! `SharedIndex`: one index for many threads; searches go on while nodes are changed.
 //!
 //! Changes wait for each other. A change takes the index for itself only for the moments in which
 //! it writes; what takes long, such as finding the neighbours of new nodes, only looks at it, beside
@@ -11,9 +11,9 @@
 //! waits for something longer than a search, and no change waits longer than a slice.
 
 #[cfg(test)]
-mod drawn_locks;
-#[cfg(test)]
 mod interleavings;
+#[cfg(test)]
+mod test_locks;
 
 use std::mem;
 use std::sync::PoisonError;
@@ -21,7 +21,7 @@ use std::sync::PoisonError;
 use std::sync::{Mutex, RwLock};
 
 #[cfg(test)]
-use drawn_locks::{Mutex, RwLock};
+use test_locks::{Mutex, RwLock};
 
 use crate::columns::NewNode;
 use crate::error::{Error, Result};

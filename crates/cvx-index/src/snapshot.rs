@@ -1,4 +1,4 @@
-//! The file of an index, and the only I/O.
+//! Saves and loads an index; nothing else in this crate reads or writes files.
 //!
 //! A header with the caller's metadata, then sections: see `container` for the frame and `names`
 //! for what a section holds. Numbers are little-endian, tables lie in the file as they lie in
@@ -13,12 +13,12 @@
 //! The third format holds typed edges as tables of both directions, which are mapped; the second held
 //! records, and is otherwise the same.
 
+mod byte_source;
 mod container;
 mod decode;
 mod encode;
-mod names;
-mod source;
-mod v1;
+mod format_v1;
+mod section_names;
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
@@ -32,9 +32,9 @@ use crate::error::{Error, Result};
 use crate::id::Slot;
 use crate::index::TemporalIndex;
 use crate::index::params::IndexParams;
+use byte_source::Source;
 use container::{Header, MOST_METADATA};
-use names::Name;
-use source::Source;
+use section_names::Name;
 
 const MAGIC: &[u8; 8] = b"CVXINDEX";
 /// No index lives to see so many epochs.

@@ -1,4 +1,4 @@
-//! Many nodes linked at once: as good a graph as one by one, the same on any number of threads.
+//! Bulk build: as good a graph as one by one, the same on any number of threads.
 
 mod common;
 

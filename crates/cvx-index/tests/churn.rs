@@ -1,4 +1,4 @@
-//! Nodes that come and go, one at a time, in a graph too large to look at all of it for each.
+//! Nodes inserted and deleted one at a time in a large graph.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What no one should do to an index, and it must stand: copies, zeros, giants, emptiness, compaction.
+//! Extreme input: copies, zeros, huge values, emptiness, compaction.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! `graph_search` where it walks: by codes first, and still the best of what its definition says.
+//! Graph search by pruned walks finds what its definition says.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Searches in which neighbours count: in time, and over boosted edges.
+//! Searches that use neighbours: hybrid and causal in time, graph search over edges.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Whatever is done to an index, it answers as its naive twin does.
+//! After any sequence of operations the index answers as its naive twin does.
 
 mod common;
 

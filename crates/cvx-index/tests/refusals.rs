@@ -1,4 +1,4 @@
-//! What cannot be is refused by name, and changes nothing.
+//! Invalid input is refused with the right error and changes nothing.
 
 mod common;
 

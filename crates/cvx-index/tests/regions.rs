@@ -1,4 +1,4 @@
-//! Regions: seeded, a snapshot with an epoch, each node with the nearest hub.
+//! Regions: seeded, frozen within an epoch, each node with its nearest hub.
 
 mod common;
 

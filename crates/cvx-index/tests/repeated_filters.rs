@@ -1,4 +1,4 @@
-//! A filter that comes again and again answers as it did the first time, and as things are.
+//! A filter used many times answers as it did the first time, and follows changes.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Many threads at one index: searches between the steps of changes, and changes in turn.
+//! Many threads at one index: searches beside changes, changes one after the other.
 
 mod common;
 

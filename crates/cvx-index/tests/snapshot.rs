@@ -1,4 +1,4 @@
-//! Snapshots: what is saved comes back, mapped, and old ones keep opening.
+//! What is saved comes back, mapped or read, and old formats keep opening.
 
 mod common;
 

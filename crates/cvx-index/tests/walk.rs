@@ -1,4 +1,4 @@
-//! The walk over the graph: what it finds, under filters, after deletions, among copies.
+//! Nearest-neighbour search by graph walk: under filters, after deletions, among copies.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Arguments as Python gives them: one function a kind, told what the argument is called.
+//! Checks arguments from Python; each error names the argument.
 //!
 //! Whatever cannot be converted ends as the error that
 //! `cvx.arguments.wrong` makes: the name, the value and what to give instead.

@@ -1,4 +1,4 @@
-//! Python values to the values of the index, and back.
+//! Converts Python values to the index's and back: vectors, filters, ids.
 
 use std::borrow::Cow;
 use std::fmt::Arguments;

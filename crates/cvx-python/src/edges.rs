@@ -1,4 +1,4 @@
-//! Timelines and typed edges.
+//! The methods for trajectories and typed edges.
 
 use cvx_index::{Ancestor, Direction, EdgeKind, NodeId, Reach, TemporalIndex};
 use numpy::PyArray1;

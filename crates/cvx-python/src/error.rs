@@ -1,4 +1,4 @@
-//! Errors of the index as the classes of `cvx.errors`.
+//! Raises errors of the index as the classes of `cvx.errors`.
 
 use pyo3::prelude::*;
 

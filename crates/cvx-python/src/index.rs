@@ -1,4 +1,4 @@
-//! The class, its parameters, its snapshots.
+//! The class `NativeIndex`: its parameters, its snapshots.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::argument::{at_least, converted, flag, text, unsigned, wrong};
 use crate::convert;
-use crate::lock::{Shared, without_gil};
+use crate::index_lock::{Shared, without_gil};
 
 /// A temporal index. `cvx.index.RawIndex` is its public face.
 #[pyclass(frozen, module = "cvx._cvx")]

@@ -6,11 +6,11 @@ mod argument;
 mod convert;
 mod edges;
 mod error;
-mod found;
 mod index;
-mod lock;
+mod index_lock;
+mod nodes;
 mod regions;
-mod rows;
+mod results;
 mod search;
 
 use pyo3::prelude::*;
@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _cvx {
     #[pymodule_export]
-    use crate::found::{CausalRows, GraphRows};
-    #[pymodule_export]
     use crate::index::NativeIndex;
+    #[pymodule_export]
+    use crate::results::{CausalRows, GraphRows};
 }

@@ -1,4 +1,4 @@
-//! Regions: hubs, members, assignment, drift over time.
+//! The methods for regions: hubs, members, assignment, trajectories.
 
 use cvx_index::{NodeId, RegionId};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};

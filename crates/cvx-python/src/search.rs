@@ -1,4 +1,4 @@
-//! Searches: arrays for `search`, rows for whatever becomes a `Hit`.
+//! The search methods: arrays for `search`, rows for whatever becomes a `Hit`.
 
 use cvx_index::{NodeId, Scored, TemporalIndex};
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use crate::argument::{self, at_least, optional, real};
 use crate::convert::{self, Vectors, check_dimension, node_array};
 use crate::error::named;
-use crate::found::{CausalRows, GraphRows, Score};
 use crate::index::NativeIndex;
+use crate::results::{CausalRows, GraphRows, Score};
 
 /// (node, entity, timestamp, action, reward)
 pub type StepRow = (u32, u64, i64, Option<String>, Option<f32>);

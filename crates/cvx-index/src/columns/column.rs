@@ -1,4 +1,4 @@
-//! A table of plain values, in memory, in a mapped file, or both.
+//! A column of plain values: in memory, in a memory-mapped file, or part in each.
 
 use std::fs::File;
 use std::io;
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use memmap2::Mmap;
 
-use crate::columns::grown::Grown;
-use crate::columns::huge;
+use crate::columns::huge_pages;
+use crate::columns::mapped_table::MappedTable;
 
 /// Tables that are copied get room for this part of them more.
 pub(crate) const SPARE: usize = 8;
@@ -59,7 +59,7 @@ pub(crate) enum Column<T> {
         file: Arc<MappedFile>,
         bytes: Range<usize>,
     },
-    Grown(Grown<T>),
+    MappedTable(MappedTable<T>),
 }
 
 impl<T: Pod> Column<T> {
@@ -76,14 +76,14 @@ impl<T: Pod> Column<T> {
         bytemuck::try_cast_slice::<u8, T>(part).ok()?;
         let handle = file.file.as_ref();
         let grown = handle.and_then(|handle| {
-            Grown::of(handle, bytes.clone(), 2 * (bytes.len() / size_of::<T>()))
+            MappedTable::of(handle, bytes.clone(), 2 * (bytes.len() / size_of::<T>()))
         });
         Some(grown.map_or_else(
             || Column::Mapped {
                 file: Arc::clone(file),
                 bytes,
             },
-            Column::Grown,
+            Column::MappedTable,
         ))
     }
 
@@ -108,7 +108,7 @@ impl<T: Pod> Column<T> {
         }
         match self {
             Column::Owned(values) => values,
-            Column::Grown(values) => values,
+            Column::MappedTable(values) => values,
             Column::Mapped { .. } => unreachable!("it was made its own above"),
         }
     }
@@ -119,11 +119,11 @@ impl<T: Pod> Column<T> {
             Column::Mapped { file, bytes } => {
                 let count = bytes.len() / size_of::<T>();
                 let handle = file.file.as_ref();
-                handle.and_then(|file| Grown::of(file, bytes.clone(), 2 * count + more))
+                handle.and_then(|file| MappedTable::of(file, bytes.clone(), 2 * count + more))
             }
             _ => None,
         };
-        *self = grown.map_or_else(|| self.roomy(more), Column::Grown);
+        *self = grown.map_or_else(|| self.roomy(more), Column::MappedTable);
     }
 
     /// Makes the table at least so long.
@@ -137,7 +137,7 @@ impl<T: Pod> Column<T> {
         }
         match self {
             Column::Owned(values) => values.resize(len, fill),
-            Column::Grown(values) => values.grow(len, fill),
+            Column::MappedTable(values) => values.grow(len, fill),
             Column::Mapped { .. } => unreachable!("it was made its own above"),
         }
     }
@@ -146,8 +146,8 @@ impl<T: Pod> Column<T> {
     pub(crate) fn lacks(&self, more: usize) -> bool {
         match self {
             Column::Owned(values) => values.capacity() - values.len() < more,
-            Column::Grown(values) => values.room() - values.len() < more,
-            Column::Mapped { file, .. } => !Grown::<T>::POSSIBLE || file.file.is_none(),
+            Column::MappedTable(values) => values.room() - values.len() < more,
+            Column::Mapped { file, .. } => !MappedTable::<T>::POSSIBLE || file.file.is_none(),
         }
     }
 
@@ -165,7 +165,7 @@ impl<T: Pod> Column<T> {
     }
 
     fn copy(&self, more: usize) -> Vec<T> {
-        let mut values = huge::with_room(self.len() + more.max(self.len() / SPARE));
+        let mut values = huge_pages::with_room(self.len() + more.max(self.len() / SPARE));
         values.extend_from_slice(self);
         values
     }
@@ -176,7 +176,7 @@ impl<T: Pod> Column<T> {
 
     /// The rows of `width` values that lie at these places; rows beyond the end are left out.
     pub(crate) fn gathered(&self, places: &[u32], width: usize) -> Self {
-        let mut values = huge::with_room(places.len() * width);
+        let mut values = huge_pages::with_room(places.len() * width);
         for &place in places {
             let start = place as usize * width;
             values.extend_from_slice(self.get(start..start + width).unwrap_or(&[]));
@@ -189,7 +189,7 @@ impl<T: Pod> Column<T> {
         match self {
             Column::Owned(values) => values.capacity() * size_of::<T>(),
             Column::Mapped { .. } => 0,
-            Column::Grown(values) => values.heap_bytes(),
+            Column::MappedTable(values) => values.heap_bytes(),
         }
     }
 }
@@ -202,7 +202,7 @@ impl<T: Pod> Clone for Column<T> {
                 file: Arc::clone(file),
                 bytes: bytes.clone(),
             },
-            Column::Grown(_) => Column::Owned(self.copy(0)),
+            Column::MappedTable(_) => Column::Owned(self.copy(0)),
         }
     }
 }
@@ -215,7 +215,7 @@ impl<T: Pod> Deref for Column<T> {
         match self {
             Column::Owned(values) => values,
             Column::Mapped { file, bytes } => bytemuck::cast_slice(&file.bytes()[bytes.clone()]),
-            Column::Grown(values) => values,
+            Column::MappedTable(values) => values,
         }
     }
 }

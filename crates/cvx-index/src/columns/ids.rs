@@ -1,4 +1,4 @@
-//! Which node lies where: ids stand for ever, slots are given up when an index is compacted.
+//! Which id lies in which slot: ids are never used again, slots are freed by compaction.
 //!
 //! Inside the index a node is its [`Slot`]. Slots ascend with ids, so that whatever is ordered by one is
 //! ordered by the other, and as long as nothing was compacted or passed over the two are the same number.

@@ -1,4 +1,4 @@
-//! Whole loops compiled for an instruction set, which is chosen once before they begin.
+//! The kernel of each instruction set, chosen once before a loop begins.
 //!
 //! A kernel called through a branch on the instruction set is a call a hop, and nothing around it
 //! may use the wide registers. Here the branch stands around the loop: [`Isa::run`] compiles a
@@ -6,16 +6,16 @@
 //! the processor has the instructions.
 
 #[cfg(target_arch = "x86_64")]
-use super::codes::x86;
-use super::codes::{Chunk, GROUP, PACK, QueryChunk, products_scalar, tile_scalar};
-use super::isa::{Isa, Path};
+use super::code_products::x86;
+use super::code_products::{Chunk, GROUP, PACK, QueryChunk, products_scalar, tile_scalar};
+use super::instruction_set::{Isa, Path};
 
 /// An instruction set at work: only [`Isa::run`] hands one out.
 pub(crate) trait Kernel: Copy {
-    /// The products of a query and four rows, as [`products`](super::codes::products) has them.
+    /// The products of a query and four rows, as [`products`](super::code_products::products) has them.
     fn products(self, query: &[QueryChunk], rows: [&[Chunk]; GROUP]) -> [i32; GROUP];
 
-    /// The products of four queries with the rows of a [`pack`](super::codes::pack).
+    /// The products of four queries with the rows of a [`pack`](super::code_products::pack).
     fn tile(self, queries: [&[QueryChunk]; GROUP], pack: &[Chunk]) -> [[i32; PACK]; GROUP];
 
     /// Which of at most 64 distances are not above a bound: a bit each, the first the lowest.

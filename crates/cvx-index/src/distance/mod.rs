@@ -1,17 +1,17 @@
-//! Metrics, and the kernels that measure them: the one place with unsafe code.
+//! Metrics, and the SIMD kernels that measure them.
 
-pub(crate) mod codes;
-pub(crate) mod isa;
+pub(crate) mod code_products;
+pub(crate) mod full_precision;
+pub(crate) mod instruction_set;
 pub(crate) mod kernel;
-pub(crate) mod numbers;
 pub(crate) mod prefetch;
-pub(crate) mod rows;
+pub(crate) mod quantize;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use isa::Isa;
-use rows::VectorRows;
+use full_precision::VectorRows;
+use instruction_set::Isa;
 
 /// How far two vectors are apart. A distance is lower where they are nearer.
 ///
@@ -50,7 +50,7 @@ impl Metric {
             table: b,
             offset: &vec![0.0; b.len()],
         };
-        rows::distances(Isa::chosen()?, self, a, rows, &[0], &mut found);
+        full_precision::distances(Isa::chosen()?, self, a, rows, &[0], &mut found);
         Ok(found[0])
     }
 

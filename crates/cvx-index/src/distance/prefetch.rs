@@ -1,4 +1,4 @@
-//! Asking for memory before it is needed.
+//! Prefetches memory that will be read soon.
 
 /// Asks for the cache line that `value` begins in; only time can tell whether it was asked for.
 #[inline(always)]

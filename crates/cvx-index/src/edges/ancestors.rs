@@ -1,4 +1,4 @@
-//! What a node can be reached from, or reaches, over edges.
+//! Ancestors and descendants of a node over edges.
 
 use super::edge::HalfEdge;
 use super::kind::EdgeKind;

@@ -1,4 +1,4 @@
-//! An edge, with both ends or seen from one of them.
+//! An edge with both of its ends, and an edge seen from one end.
 //!
 //! Between ids as the facade tells of it, between slots inside the index.
 

@@ -1,4 +1,4 @@
-//! What an edge means.
+//! Kinds of edges: those built in, and those the user declares.
 
 use serde::{Deserialize, Serialize};
 

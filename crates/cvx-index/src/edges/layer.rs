@@ -1,4 +1,4 @@
-//! The store of typed edges: both directions, in a fixed order.
+//! The edge layer: adds, removes and looks up typed edges, in both directions.
 
 use super::edge::{Direction, Edge};
 use super::kind::{EdgeKind, is_lower_snake};

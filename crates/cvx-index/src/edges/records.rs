@@ -1,4 +1,4 @@
-//! The edges as plain records: snapshots of the first two formats, and a copy for compaction.
+//! Edges as plain records: for snapshots of formats 1 and 2, and for compaction.
 
 use bytemuck::Zeroable;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::edge::Edge;
 use super::layer::TypedEdgeLayer;
 use super::row::Half;
-use super::rows::{EdgeRows, Flat};
+use super::rows::{EdgeRows, FlatEdges};
 use crate::error::{Error, Result};
 use crate::id::Slot;
 
@@ -94,7 +94,7 @@ fn grouped(edges: &[Edge<Slot>], end: impl Fn(&Edge<Slot>) -> (Slot, Half)) -> E
         halves[start..end as usize].sort_unstable_by_key(Half::key);
         start = end as usize;
     }
-    EdgeRows::of(Flat {
+    EdgeRows::of(FlatEdges {
         ends: ends.into(),
         halves: halves.into(),
     })

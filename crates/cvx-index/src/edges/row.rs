@@ -1,4 +1,4 @@
-//! The edges of a node, as they lie in memory and in a snapshot.
+//! The edges of one node, laid out the same in memory and in a snapshot.
 
 use super::edge::HalfEdge;
 use super::kind::EdgeKind;

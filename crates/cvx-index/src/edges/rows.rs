@@ -1,4 +1,4 @@
-//! The rows of all nodes in one direction: as a snapshot holds them, and those that changed since.
+//! The edges of all nodes in one direction: mapped from a snapshot, with changes in memory.
 
 use std::borrow::Cow;
 
@@ -15,29 +15,29 @@ const IN_A_LINE: usize = 5;
 /// A file that is overwritten while it is open may hold anything: what the tables say is held
 /// against their bounds at every use.
 #[derive(Clone, Debug)]
-pub(crate) struct Flat {
+pub(crate) struct FlatEdges {
     /// Per node where its row ends in `halves`; nodes behind the last that has edges are left out.
     pub(crate) ends: Column<u64>,
     pub(crate) halves: Column<Half>,
 }
 
-/// The tables of [`Flat`] on their way into a snapshot.
+/// The tables of [`FlatEdges`] on their way into a snapshot.
 #[derive(Debug, PartialEq)]
 pub(crate) struct EdgeTables<'a> {
     pub(crate) ends: Cow<'a, [u64]>,
     pub(crate) halves: Cow<'a, [Half]>,
 }
 
-impl Default for Flat {
+impl Default for FlatEdges {
     fn default() -> Self {
-        Flat {
+        FlatEdges {
             ends: Column::new(),
             halves: Column::new(),
         }
     }
 }
 
-impl Flat {
+impl FlatEdges {
     #[inline]
     fn row(&self, node: Slot) -> &[Half] {
         let ends = &*self.ends;
@@ -79,13 +79,13 @@ impl Flat {
 /// The rows of all nodes in one direction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EdgeRows {
-    flat: Flat,
+    flat: FlatEdges,
     /// Rows that are no longer as `flat` has them, whole.
     changed: Vec<Option<Vec<Half>>>,
 }
 
 impl EdgeRows {
-    pub(super) fn of(flat: Flat) -> Self {
+    pub(super) fn of(flat: FlatEdges) -> Self {
         EdgeRows {
             flat,
             changed: Vec::new(),

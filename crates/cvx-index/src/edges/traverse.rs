@@ -1,4 +1,4 @@
-//! Paths over edges, strongest first.
+//! Paths over edges from a node, strongest first.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;

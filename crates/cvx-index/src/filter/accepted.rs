@@ -1,4 +1,4 @@
-//! A filter in terms of columns: which nodes it accepts, and where to look for them.
+//! A filter resolved against the columns: tests nodes, and counts or lists those accepted.
 
 mod candidates;
 

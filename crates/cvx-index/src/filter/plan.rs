@@ -1,4 +1,4 @@
-//! How to search among what a filter accepts, and what is remembered of filters.
+//! The search planner: scan or graph walk for a filter, and a cache of filters seen before.
 //!
 //! | route | when |
 //! |---|---|
@@ -14,10 +14,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::codes::Codes;
 use crate::filter::Filter;
 use crate::filter::accepted::{Accepted, Bits};
 use crate::id::Slot;
+use crate::vectors::codes::Codes;
 
 /// Rows that a scan of a list compares in the time that a walk takes for a place of its beam where
 /// every node is accepted. `benches/planner.py` measures it where the two routes meet, at 14 to 40%
@@ -123,9 +123,9 @@ impl Members {
 
 /// Filters that came, latest first, and their nodes from the second time on.
 #[derive(Default)]
-pub(crate) struct Remembered(Mutex<Vec<(Filter, Option<Arc<Members>>)>>);
+pub(crate) struct FilterCache(Mutex<Vec<(Filter, Option<Arc<Members>>)>>);
 
-impl Remembered {
+impl FilterCache {
     /// Forgets all: something changed that filters ask about.
     pub(crate) fn forget(&mut self) {
         self.0
@@ -166,7 +166,7 @@ impl Remembered {
 pub(crate) fn route(
     filter: &Filter,
     accepted: &Accepted<'_>,
-    remembered: &Remembered,
+    remembered: &FilterCache,
     width: usize,
     exact_below: usize,
 ) -> Route {

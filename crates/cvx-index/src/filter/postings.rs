@@ -1,5 +1,4 @@
-//! Who can be found by what: nodes with vectors by namespace, tag, time
-//! and reward.
+//! Posting lists: the nodes with vectors by namespace, tag, time and reward.
 
 use std::ops;
 use std::sync::OnceLock;
@@ -8,7 +7,7 @@ use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
 use crate::columns::{Columns, EMBEDDED, RECALLABLE};
-use crate::filter::rewards::{BucketRange, RewardBuckets};
+use crate::filter::reward_buckets::{BucketRange, RewardBuckets};
 use crate::id::Slot;
 
 /// So many late arrivals wait at least before they are merged into the order of time; more of them

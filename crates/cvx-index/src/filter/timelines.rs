@@ -1,4 +1,4 @@
-//! The nodes of each entity of a namespace, in the order of time.
+//! Timelines: the nodes of each entity in order of time.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,24 +6,24 @@ use crate::columns::{Columns, LIVE};
 use crate::id::Slot;
 
 /// A namespace, and an entity in it.
-type Whose = (u32, u64);
+type EntityKey = (u32, u64);
 
 /// Per (namespace, entity) its live nodes by timestamp, then slot, in whatever order they arrived.
 ///
 /// Lines that came with a snapshot lie one behind the other; a line moves out to be changed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timelines {
-    loaded: Lines,
+    loaded: TimelineTables,
     /// Of each namespace where its loaded lines begin, and of the last where they end.
     spans: Vec<usize>,
     /// The lines that changed since; an empty one is no more.
-    changed: HashMap<Whose, Vec<Slot>>,
+    changed: HashMap<EntityKey, Vec<Slot>>,
     len: usize,
 }
 
 /// Lines one behind the other, by namespace, then entity; none of them empty.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Lines {
+pub(crate) struct TimelineTables {
     pub(crate) namespaces: Vec<u32>,
     pub(crate) entities: Vec<u64>,
     /// Where each line ends in `nodes`.
@@ -31,7 +31,7 @@ pub(crate) struct Lines {
     pub(crate) nodes: Vec<Slot>,
 }
 
-impl Lines {
+impl TimelineTables {
     fn at(&self, place: usize) -> &[Slot] {
         let start = match place {
             0 => 0,
@@ -40,7 +40,7 @@ impl Lines {
         &self.nodes[start as usize..self.ends[place] as usize]
     }
 
-    fn push(&mut self, (namespace, entity): Whose, line: &[Slot]) {
+    fn push(&mut self, (namespace, entity): EntityKey, line: &[Slot]) {
         self.namespaces.push(namespace);
         self.entities.push(entity);
         self.nodes.extend_from_slice(line);
@@ -75,8 +75,8 @@ impl Lines {
 }
 
 impl Timelines {
-    /// The timelines of a snapshot; the lines were found [`sound`](Lines::sound).
-    pub(crate) fn loaded(lines: Lines) -> Self {
+    /// The timelines of a snapshot; the lines were found [`sound`](TimelineTables::sound).
+    pub(crate) fn loaded(lines: TimelineTables) -> Self {
         let begins = |namespace| lines.namespaces.partition_point(|&other| other < namespace);
         let namespaces = lines.namespaces.last().map_or(0, |&last| last + 1);
         Timelines {
@@ -88,22 +88,22 @@ impl Timelines {
     }
 
     /// Which of the loaded lines is that of an entity.
-    fn place(&self, (namespace, entity): Whose) -> Option<usize> {
+    fn place(&self, (namespace, entity): EntityKey) -> Option<usize> {
         let [start, end] = *self.spans.get(namespace as usize..)?.first_chunk()?;
         let place = self.loaded.entities[start..end].binary_search(&entity);
         Some(start + place.ok()?)
     }
 
-    fn loaded_line(&self, whose: Whose) -> &[Slot] {
+    fn loaded_line(&self, whose: EntityKey) -> &[Slot] {
         let place = self.place(whose);
         place.map_or(&[], |place| self.loaded.at(place))
     }
 
     /// All lines, one behind the other.
-    pub(crate) fn lines(&self) -> Lines {
+    pub(crate) fn lines(&self) -> TimelineTables {
         let places = 0..self.loaded.ends.len();
         let key = |place| (self.loaded.namespaces[place], self.loaded.entities[place]);
-        let mut all: BTreeMap<Whose, &[Slot]> = places
+        let mut all: BTreeMap<EntityKey, &[Slot]> = places
             .map(|place| (key(place), self.loaded.at(place)))
             .collect();
         all.extend(
@@ -111,7 +111,7 @@ impl Timelines {
                 .iter()
                 .map(|(&whose, line)| (whose, line.as_slice())),
         );
-        let mut lines = Lines::default();
+        let mut lines = TimelineTables::default();
         for (whose, line) in all.into_iter().filter(|(_, line)| !line.is_empty()) {
             lines.push(whose, line);
         }
@@ -119,7 +119,7 @@ impl Timelines {
     }
 
     /// The line of an entity, to be changed.
-    fn to_mut(&mut self, whose: Whose) -> &mut Vec<Slot> {
+    fn to_mut(&mut self, whose: EntityKey) -> &mut Vec<Slot> {
         if !self.changed.contains_key(&whose) {
             let line = self.loaded_line(whose).to_vec();
             self.changed.insert(whose, line);
@@ -130,7 +130,7 @@ impl Timelines {
     /// Adds nodes that the columns hold.
     pub(crate) fn add(&mut self, columns: &Columns, nodes: impl IntoIterator<Item = Slot>) {
         let key = |node: Slot| (columns.time[node.index()], node);
-        let mut late: Vec<(Whose, Slot)> = Vec::new();
+        let mut late: Vec<(EntityKey, Slot)> = Vec::new();
         for node in nodes {
             let whose = Self::whose(columns, node);
             let line = self.to_mut(whose);
@@ -158,7 +158,7 @@ impl Timelines {
 
     /// Removes nodes, before the columns forget them.
     pub(crate) fn remove(&mut self, columns: &Columns, gone: &[Slot]) {
-        let mut touched: Vec<Whose> = gone
+        let mut touched: Vec<EntityKey> = gone
             .iter()
             .map(|&node| Self::whose(columns, node))
             .collect();
@@ -179,7 +179,7 @@ impl Timelines {
         }
     }
 
-    fn whose(columns: &Columns, node: Slot) -> Whose {
+    fn whose(columns: &Columns, node: Slot) -> EntityKey {
         (
             columns.namespace[node.index()],
             columns.entity[node.index()],

@@ -1,4 +1,4 @@
-//! The beam search over codes. Insertion, search, regions and graph search all walk by it.
+//! Beam search over codes: insertion, search, regions and graph search all use this one.
 //!
 //! A walk takes turns: it picks the nearest node and lists its neighbours, then compares those that
 //! it listed a turn before, and asks for the rows of the new ones meanwhile. So it picks without
@@ -6,13 +6,13 @@
 
 use std::mem;
 
-use crate::codes::{Buffers, CodeSlices, Coded, Codes};
 use crate::distance::kernel::{Kernel, Work};
+use crate::graph::candidate_pool::BeamWidth;
 use crate::graph::links::{LinkSlices, Links};
-use crate::graph::pool::Room;
 use crate::graph::ranked::Ranked;
 use crate::graph::scratch::Walk;
 use crate::id::Slot;
+use crate::vectors::codes::{Buffers, CodeSlices, Coded, Codes};
 
 /// The graph over its codes.
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ impl<'a> Graph<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Beam<A> {
     /// How many accepted nodes it keeps, `ef` in the paper.
-    pub(crate) room: Room,
+    pub(crate) room: BeamWidth,
     pub(crate) level: usize,
     /// How many distances it may measure before it gives up.
     pub(crate) budget: usize,
@@ -101,7 +101,7 @@ impl Graph<'_> {
     #[inline(always)]
     fn begin<A: Accepts>(&self, starts: &[Slot], beam: &Beam<A>, walk: &mut Walk) {
         walk.visited.forget(self.links.nodes);
-        let everything = Room::of(usize::MAX);
+        let everything = BeamWidth::of(usize::MAX);
         walk.frontier
             .clear(if A::ALL { beam.room } else { everything });
         walk.accepted.clear(beam.room);

@@ -1,4 +1,4 @@
-//! Links of many nodes at once, found in overlapping partitions instead of by a walk for each.
+//! Bulk build: links many nodes at once, in overlapping partitions.
 //!
 //! Each node joins the groups of its nearest leaders; a group is divided again until it is small enough
 //! to compare all its rows with each other, in tiles of whole numbers. What was nearest in each group
@@ -10,13 +10,13 @@
 
 use std::collections::HashMap;
 
-use crate::codes::{Coded, Packed, Tiles};
-use crate::distance::codes::{GROUP, PACK};
+use crate::distance::code_products::{GROUP, PACK};
 use crate::distance::kernel::{Kernel, Work};
 use crate::graph::insert::{Builder, NewLinks, chosen, mapped, set_all};
 use crate::graph::links::Links;
 use crate::hash::splitmix;
 use crate::id::Slot;
+use crate::vectors::codes::{Coded, Packed, Tiles};
 
 /// Fewer nodes than this are inserted one by one.
 const LEAST: usize = 4096;
@@ -298,11 +298,11 @@ impl Builder<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codes::Buffers;
-    use crate::codes::vectors::Vectors;
     use crate::columns::ids::Ids;
     use crate::distance::Metric;
-    use crate::distance::isa::Isa;
+    use crate::distance::instruction_set::Isa;
+    use crate::vectors::Vectors;
+    use crate::vectors::codes::Buffers;
 
     const DIM: usize = 70;
 

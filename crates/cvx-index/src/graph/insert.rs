@@ -1,4 +1,4 @@
-//! Seeded insertion, one node or many, in steps that only look and steps that only write.
+//! Inserts nodes into the graph: draws levels from the seed and chooses links.
 //!
 //! The nodes of a batch search the graph as it stood before the batch, in parallel, look at those
 //! that come before them in the batch, and are merged in the order of slots: the graph depends on the
@@ -6,18 +6,18 @@
 
 use rayon::prelude::*;
 
-use crate::codes::vectors::Vectors;
-use crate::codes::{Buffers, CodeSlices, Coded};
 use crate::columns::ids::Ids;
-use crate::distance::codes::GROUP;
+use crate::distance::code_products::GROUP;
 use crate::distance::kernel::{Kernel, Work};
 use crate::graph::beam::{Beam, Everything, Graph};
+use crate::graph::candidate_pool::BeamWidth;
 use crate::graph::links::Links;
-use crate::graph::pool::Room;
 use crate::graph::ranked::Ranked;
 use crate::graph::scratch::{Scratch, with_scratch};
 use crate::hash::splitmix;
 use crate::id::{NodeId, Slot};
+use crate::vectors::Vectors;
+use crate::vectors::codes::{Buffers, CodeSlices, Coded};
 
 /// A batch is at most this part of the graph that it searches.
 const BATCH_SHARE: usize = 16;
@@ -164,7 +164,7 @@ impl Builder<'_> {
             let mut starts: Vec<Slot> = graph.descend(&query, level, buffers).into_iter().collect();
             for level in (0..=level).rev() {
                 let beam = Beam {
-                    room: Room::of(self.width),
+                    room: BeamWidth::of(self.width),
                     level,
                     budget: usize::MAX,
                     accepts: Everything,

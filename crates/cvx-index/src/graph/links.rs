@@ -1,8 +1,8 @@
-//! The links of the graph: a flat table for the ground level, blocks for the levels above.
+//! Links of the graph: a flat table for level 0, blocks for the levels above.
 
-mod sound;
+mod validation;
 
-pub(crate) use sound::LinkTables;
+pub(crate) use validation::LinkTables;
 
 use crate::columns::column::Column;
 use crate::distance::prefetch::prefetch;

@@ -1,4 +1,4 @@
-//! What is found, in the order in which it is told.
+//! A node with its distance in one sortable word; equal distances are ordered by node.
 
 use crate::id::Slot;
 

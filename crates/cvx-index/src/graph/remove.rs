@@ -1,4 +1,4 @@
-//! Removal: who was linked to nodes that go is linked to their neighbours instead.
+//! Removes nodes from the graph: nodes that linked to them are linked to their neighbours.
 //!
 //! Links go one way, so nobody knows who links to a node. Few nodes are looked for as a search would
 //! find them, among what is near and among what they link to themselves; for many it is cheaper to
@@ -10,9 +10,9 @@
 
 use crate::filter::accepted::Bits;
 use crate::graph::beam::{Beam, Everything, Graph};
+use crate::graph::candidate_pool::BeamWidth;
 use crate::graph::insert::{Builder, NewLinks, Request, mapped, set_all};
 use crate::graph::links::Links;
-use crate::graph::pool::Room;
 use crate::graph::ranked::Ranked;
 use crate::graph::scratch::{Scratch, with_scratch};
 use crate::id::Slot;
@@ -105,7 +105,7 @@ impl Builder<'_> {
             let Scratch { walk, buffers, .. } = scratch;
             let at_level = |level| {
                 let beam = Beam {
-                    room: Room::of(self.width),
+                    room: BeamWidth::of(self.width),
                     level,
                     budget: usize::MAX,
                     accepts: Everything,

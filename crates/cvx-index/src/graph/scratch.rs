@@ -1,11 +1,11 @@
-//! What a walk needs, kept from one walk to the next.
+//! Buffers that a thread uses again from one beam search to the next: visited set, candidates.
 
 use std::cell::Cell;
 
-use crate::codes::Buffers;
-use crate::graph::pool::Pool;
+use crate::graph::candidate_pool::CandidatePool;
 use crate::graph::ranked::Ranked;
 use crate::id::Slot;
+use crate::vectors::codes::Buffers;
 
 /// Which nodes a walk has seen: a byte a node, that of this walk where it was seen.
 ///
@@ -87,9 +87,9 @@ impl Hop {
 pub(crate) struct Walk {
     pub(crate) visited: Visited,
     /// Seen, the nearest first: `C` in the paper, and `W` too where every node is accepted.
-    pub(crate) frontier: Pool,
+    pub(crate) frontier: CandidatePool,
     /// The nearest accepted so far where not every node is, `W` in the paper.
-    pub(crate) accepted: Pool,
+    pub(crate) accepted: CandidatePool,
     /// The nodes that the walk looks at next; their rows were asked for.
     pub(crate) hop: Hop,
     /// Those that it looks at after them.

@@ -1,4 +1,4 @@
-//! Insertion and removal in steps: most only look at the index, some write to it for a moment.
+//! Inserts and deletes nodes and changes their vectors, in short steps between which searches run.
 //!
 //! Who has the index alone takes the steps one after the other; who shares it lets searches in
 //! between (`shared`). The steps are the same, and so is what comes of them. After every step the
@@ -213,7 +213,7 @@ pub(crate) fn set_vector(
 }
 
 /// Nodes on their way out.
-pub(crate) struct Going {
+pub(crate) struct Leaving {
     nodes: Vec<Slot>,
     embedded: Vec<Slot>,
     around: Vec<NewLinks>,
@@ -274,7 +274,7 @@ impl TemporalIndex {
         requests
     }
 
-    fn going(&self, nodes: &[NodeId]) -> Result<Going> {
+    fn going(&self, nodes: &[NodeId]) -> Result<Leaving> {
         let mut gone = Vec::with_capacity(nodes.len());
         for &node in nodes {
             gone.push(self.slot(node)?);
@@ -284,14 +284,14 @@ impl TemporalIndex {
         let has_vector = |node: &Slot| self.columns.has(*node, EMBEDDED);
         let embedded: Vec<Slot> = gone.iter().copied().filter(has_vector).collect();
         let around = self.builder().around(&self.links, &embedded);
-        Ok(Going {
+        Ok(Leaving {
             nodes: gone,
             embedded,
             around,
         })
     }
 
-    fn take_out(&mut self, going: &Going) {
+    fn take_out(&mut self, going: &Leaving) {
         for &node in &going.nodes {
             self.edges.remove_node(node);
         }
@@ -304,8 +304,8 @@ impl TemporalIndex {
     }
 
     /// Takes the vectors of nodes away, and nothing else of them.
-    fn take_vector(&mut self, going: &Going) {
-        let Going {
+    fn take_vector(&mut self, going: &Leaving) {
+        let Leaving {
             nodes,
             embedded,
             around,

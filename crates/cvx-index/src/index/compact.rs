@@ -1,11 +1,11 @@
-//! An index without the slots that deleted nodes left behind.
+//! Compaction: rebuilds an index without the slots of deleted nodes.
 
 use crate::columns::{Columns, LIVE};
 use crate::edges::TypedEdgeLayer;
 use crate::error::Result;
 use crate::id::Slot;
 use crate::index::TemporalIndex;
-use crate::index::epoch::Epoch;
+use crate::index::region_epoch::RegionEpoch;
 
 /// A graph that lost more than this part of its nodes is linked anew.
 const MUCH: usize = 8;
@@ -59,7 +59,7 @@ impl TemporalIndex {
         index.edges = self.moved_edges(&moved)?;
         let (nodes, vectors) = self.epoch.extent();
         let nodes = kept.partition_point(|&slot| slot.index() < nodes);
-        index.epoch = Epoch::restored(self.epoch.number(), nodes, vectors.min(nodes));
+        index.epoch = RegionEpoch::restored(self.epoch.number(), nodes, vectors.min(nodes));
         index.live = self.live;
         index.changes = self.changes;
         index.metadata.clone_from(&self.metadata);

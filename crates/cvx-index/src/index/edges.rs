@@ -1,4 +1,4 @@
-//! Typed edges of nodes, which come and go by themselves.
+//! Adding, removing and reading typed edges by node id.
 
 use crate::edges::{Edge, EdgeKind};
 use crate::error::{Error, Result};

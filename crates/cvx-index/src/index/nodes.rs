@@ -1,7 +1,7 @@
-//! What is known of each node, and what comes before and after it.
+//! Reads and sets what a node has: entity, time, reward, tags, namespace, its trajectory.
 
 use crate::columns::RECALLABLE;
-use crate::distance::isa::Isa;
+use crate::distance::instruction_set::Isa;
 use crate::error::{Error, Result};
 use crate::id::{EntityId, NodeId, Slot};
 use crate::index::{TemporalIndex, check_reward};

@@ -1,4 +1,4 @@
-//! What an index is made with.
+//! Parameters of an index: dimension, metric, links a node, width of construction, seed.
 
 use serde::{Deserialize, Serialize};
 

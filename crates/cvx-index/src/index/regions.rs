@@ -1,4 +1,4 @@
-//! Regions: the cells of the space around the nodes of a level of the graph, its hubs.
+//! Regions: hubs of a graph level, which nodes belong to each, how an entity moves among them.
 //!
 //! The hubs are a snapshot with a number, the epoch: the nodes with a vector that there were when
 //! the epoch began, by level. Nodes that come later are assigned to these hubs and become hubs in
@@ -10,15 +10,15 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::codes::vectors::Query;
 use crate::error::{Error, Result};
 use crate::graph::beam::Beam;
-use crate::graph::pool::Room;
+use crate::graph::candidate_pool::BeamWidth;
 use crate::graph::ranked::Ranked;
 use crate::graph::scratch::{Scratch, with_scratch};
 use crate::id::{EntityId, NodeId, RegionId, Slot};
 use crate::index::TemporalIndex;
-use crate::index::epoch::NONE;
+use crate::index::region_epoch::NONE;
+use crate::vectors::Query;
 
 /// Up to so many hubs the nearest is found by comparing with all of them.
 const SCAN_AT_MOST: usize = 16_384;
@@ -127,7 +127,7 @@ impl TemporalIndex {
                 let graph = self.graph();
                 let start = graph.descend(&query.coded, level, buffers);
                 let beam = Beam {
-                    room: Room::of(WIDTH),
+                    room: BeamWidth::of(WIDTH),
                     level,
                     budget: usize::MAX,
                     accepts: |node| self.epoch.covers(node),

@@ -1,4 +1,4 @@
-//! The invariants of an index, for tests to check after whatever they did to it.
+//! Checks all invariants of an index; tests call it after every change.
 
 use crate::columns::EMBEDDED;
 use crate::filter::postings::Postings;

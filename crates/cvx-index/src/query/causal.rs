@@ -1,4 +1,4 @@
-//! What a search tells of the nodes it found, and of those around them in time.
+//! Causal search: the nodes found, with what came before and after each in time.
 //!
 //! Columns lie anywhere in memory: those of all nodes are asked for before the first is read.
 

@@ -1,12 +1,11 @@
-//! Search that also follows boosted edges from the nodes it finds.
+//! Graph search: nearest nodes, plus nodes that boosted edges lead to from them.
 
-mod best;
-mod bound;
+mod path_bound;
+mod rerank;
 mod spread;
 
 use spread::{Spread, with_spread};
 
-use crate::codes::vectors::Query;
 use crate::distance::Metric;
 use crate::edges::EdgeKind;
 use crate::error::{Error, Result};
@@ -17,6 +16,7 @@ use crate::graph::scratch::with_scratch;
 use crate::id::NodeId;
 use crate::index::TemporalIndex;
 use crate::query::nearest::Want;
+use crate::vectors::Query;
 
 /// The most edges of a path: one walk over cycles of many strengths may see each edge as often.
 const MOST_HOPS: usize = 64;

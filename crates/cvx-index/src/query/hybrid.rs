@@ -1,6 +1,5 @@
-//! Search in which the neighbours in time count too.
+//! Hybrid search: a node's score also takes its neighbours in time into account.
 
-use crate::codes::vectors::Query;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::filter::plan::Route;
@@ -8,6 +7,7 @@ use crate::graph::scratch::with_scratch;
 use crate::id::{NodeId, Slot};
 use crate::index::TemporalIndex;
 use crate::query::nearest::Want;
+use crate::vectors::Query;
 
 /// A result of [`TemporalIndex::hybrid_search`].
 #[derive(Clone, Copy, Debug, PartialEq)]

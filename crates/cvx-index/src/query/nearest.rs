@@ -1,22 +1,22 @@
-//! Plain search: the nearest accepted nodes, by a scan or by a walk.
+//! Nearest-neighbour search under a filter, by a scan or by a graph walk.
 
 use std::mem;
 
 use rayon::prelude::*;
 
-use crate::codes::vectors::Query;
 use crate::columns::ids::Ids;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::filter::accepted::{Accepted, Catalog};
 use crate::filter::plan::{self, Nodes, Route, WalkBounds};
 use crate::graph::beam::{Accepts, Beam, Everything};
-use crate::graph::pool::{Pool, Room};
+use crate::graph::candidate_pool::{BeamWidth, CandidatePool};
 use crate::graph::ranked::Ranked;
 use crate::graph::scratch::{Found, Scratch, Walk, with_scratch};
 use crate::id::NodeId;
 use crate::index::params::DEFAULT_EF;
 use crate::index::{TemporalIndex, on_threads};
+use crate::vectors::Query;
 
 /// What rounding to codes may do to a distance, in standard deviations.
 const DEVIATIONS: f32 = 3.0;
@@ -166,7 +166,7 @@ impl TemporalIndex {
             Route::Scan(nodes) => return self.scan(query, nodes, want, scratch),
             Route::Walk(bounds) => bounds,
         };
-        let room = Room::around(want.least, want.width);
+        let room = BeamWidth::around(want.least, want.width);
         self.walk_under(query, room, accepted, bounds, scratch);
         let Scratch { walk, found, .. } = &mut *scratch;
         match self.kept(walk, want, accepted) {
@@ -189,7 +189,7 @@ impl TemporalIndex {
         let nodes = match route {
             Route::Scan(nodes) => nodes.clone(),
             Route::Walk(bounds) => {
-                let room = Room::of(want.width);
+                let room = BeamWidth::of(want.width);
                 self.walk_under(query, room, accepted, bounds, scratch);
                 let Scratch { walk, found, .. } = &mut *scratch;
                 if let Some(kept) = self.kept(walk, want, accepted) {
@@ -205,7 +205,12 @@ impl TemporalIndex {
     }
 
     /// What a walk found, if it did not give up and found enough.
-    fn kept<'a>(&self, walk: &'a Walk, want: Want, accepted: &Accepted<'_>) -> Option<&'a Pool> {
+    fn kept<'a>(
+        &self,
+        walk: &'a Walk,
+        want: Want,
+        accepted: &Accepted<'_>,
+    ) -> Option<&'a CandidatePool> {
         let kept = match accepted.everything() {
             true => &walk.frontier,
             false => &walk.accepted,
@@ -217,7 +222,7 @@ impl TemporalIndex {
     fn walk_under(
         &self,
         query: &Query,
-        room: Room,
+        room: BeamWidth,
         accepted: &Accepted<'_>,
         bounds: &WalkBounds,
         scratch: &mut Scratch,
@@ -258,7 +263,7 @@ impl TemporalIndex {
     fn walk<A: Accepts>(
         &self,
         query: &Query,
-        room: Room,
+        room: BeamWidth,
         budget: usize,
         accepts: A,
         scratch: &mut Scratch,
@@ -277,7 +282,7 @@ impl TemporalIndex {
 
     /// Measures what may be among the nearest of a walk in full precision: as many as are wanted,
     /// and those that their codes put not much farther than the last of them is.
-    fn finish(&self, query: &Query, want: Want, kept: &Pool, found: &mut Found) {
+    fn finish(&self, query: &Query, want: Want, kept: &CandidatePool, found: &mut Found) {
         let nearest = want.measured.min(kept.len());
         found.near.clear();
         found.near.extend(kept.ranked().take(nearest));

@@ -1,14 +1,14 @@
-//! Finding the nearest of a list: all of them by their codes, the best in full precision.
+//! Exhaustive search of a list of nodes: by codes, then the best in full precision.
 
 use std::mem;
 use std::ops::Range;
 
-use crate::codes::vectors::{Query, Vectors};
-use crate::codes::{Buffers, CodeSlices, Coded, Codes};
 use crate::distance::kernel::{Kernel, Work};
 use crate::graph::ranked::Ranked;
 use crate::graph::scratch::{Found, Scratch};
 use crate::id::Slot;
+use crate::vectors::codes::{Buffers, CodeSlices, Coded, Codes};
+use crate::vectors::{Query, Vectors};
 
 /// Nodes compared together: enough for their cache misses to overlap.
 const BLOCK: usize = 32;
@@ -285,7 +285,7 @@ impl<'a> Nearest<'a> {
 mod tests {
     use super::*;
     use crate::distance::Metric;
-    use crate::distance::isa::Isa;
+    use crate::distance::instruction_set::Isa;
     use crate::graph::scratch::with_scratch;
     use crate::hash::splitmix;
 

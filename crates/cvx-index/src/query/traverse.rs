@@ -1,4 +1,4 @@
-//! Walks over typed edges, the temporal ones included, that stay within namespaces.
+//! Traversal over typed and temporal edges that stays within the allowed namespaces.
 
 use crate::edges::{self, Ancestry, Direction, EdgeKind, EdgeRow, Half, HalfEdge, Looked, Path};
 use crate::error::{Error, Result};

@@ -1,11 +1,11 @@
-//! Threads at one index in many orders, drawn from a seed: each lock asks who goes on.
+//! Tests many orders of threads at one index, drawn from a seed: each lock decides who goes on.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use shuttle::thread::{JoinHandle, spawn};
 
-use super::drawn_locks::in_any_order;
+use super::test_locks::in_any_order;
 use super::*;
 use crate::id::EntityId;
 use crate::index::params::IndexParams;

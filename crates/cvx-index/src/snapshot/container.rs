@@ -1,4 +1,4 @@
-//! The frame of a snapshot: a header that is checked at once, and the sections that it lists.
+//! The container of a snapshot: header, table of sections, checksums.
 //!
 //! ```text
 //! magic "CVXINDEX" | version u32 | crc32 of the rest of the header u32
@@ -14,8 +14,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::names::{self, Name};
-use super::source::Source;
+use super::byte_source::Source;
+use super::section_names::{self, Name};
 use super::{MAGIC, corrupted};
 use crate::error::{Error, Result};
 
@@ -119,7 +119,7 @@ impl Header {
             let place = start..start.saturating_add(length);
             let gap = source.bytes(end..start)?;
             let Some(gap) = gap.filter(|_| place.end <= source.len()) else {
-                let section = names::all().find(|known| known.as_bytes() == name);
+                let section = section_names::all().find(|known| known.as_bytes() == name);
                 return Err(Error::Truncated {
                     section: section.unwrap_or("unknown"),
                 });

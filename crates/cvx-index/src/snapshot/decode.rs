@@ -1,4 +1,4 @@
-//! An index from bytes that may come from anywhere.
+//! Decodes a snapshot; every table is checked, because the bytes may come from anywhere.
 //!
 //! Nothing is believed: lengths are held against what is there before anything is allocated, and
 //! whatever is used as an index later is held against its bounds here.
@@ -8,21 +8,21 @@ use std::path::Path;
 use bytemuck::Pod;
 use serde::Deserialize;
 
+use super::byte_source::Source;
 use super::container::Header;
-use super::source::Source;
-use super::{MOST_EPOCHS, Meta, Name, corrupted, names, plain, v1};
-use crate::codes::CodeTables;
+use super::{MOST_EPOCHS, Meta, Name, corrupted, format_v1, plain, section_names};
 use crate::columns::column::Column;
 use crate::columns::ids::Ids;
 use crate::columns::{Columns, EMBEDDED, LIVE};
-use crate::edges::{Flat, TypedEdgeLayer};
+use crate::edges::{FlatEdges, TypedEdgeLayer};
 use crate::error::{Error, Result};
 use crate::filter::postings::{Postings, StoredPostings};
-use crate::filter::timelines::{Lines, Timelines};
+use crate::filter::timelines::{TimelineTables, Timelines};
 use crate::graph::links::{LinkTables, Links};
 use crate::id::Slot;
-use crate::index::epoch::Epoch;
+use crate::index::region_epoch::RegionEpoch;
 use crate::index::{MOST_NODES, TemporalIndex};
+use crate::vectors::codes::CodeTables;
 
 /// A snapshot of the second format or a later one whose header is sound.
 struct Sections<'a> {
@@ -37,7 +37,7 @@ impl Sections<'_> {
     /// A table whose checksum holds, in the file where that is mapped.
     fn column<T: Pod>(&self, name: Name) -> Result<Column<T>> {
         let column = self.source.column(name, self.header.place(name))?;
-        if self.verified || !names::CHECKED_ON_REQUEST.contains(&name) {
+        if self.verified || !section_names::CHECKED_ON_REQUEST.contains(&name) {
             self.header.verify(name, bytemuck::cast_slice(&column))?;
         }
         Ok(column)
@@ -58,7 +58,7 @@ impl TemporalIndex {
         let version = source.version(path)?;
         if version == 1 {
             let file = source.bytes(0..source.len())?;
-            return v1::read(&file.ok_or(Error::Truncated { section: "header" })?);
+            return format_v1::read(&file.ok_or(Error::Truncated { section: "header" })?);
         }
         let index = Self::from_sections(&Sections {
             version,
@@ -67,14 +67,14 @@ impl TemporalIndex {
             verified,
         })?;
         if verified {
-            let unsound = |reason| corrupted(names::ROWS, reason);
+            let unsound = |reason| corrupted(section_names::ROWS, reason);
             index.validate_rows().map_err(unsound)?;
         }
         Ok(index)
     }
 
     fn from_sections(sections: &Sections<'_>) -> Result<Self> {
-        let meta: Meta = sections.plain(names::META)?;
+        let meta: Meta = sections.plain(section_names::META)?;
         if meta.nodes > MOST_NODES as u64
             || meta.live > meta.nodes
             || meta.vectors > meta.live
@@ -82,21 +82,21 @@ impl TemporalIndex {
             || meta.epoch_vectors > meta.epoch_nodes
             || meta.epoch > MOST_EPOCHS
         {
-            return Err(corrupted(names::META, "impossible counts"));
+            return Err(corrupted(section_names::META, "impossible counts"));
         }
-        let mut index =
-            Self::new(meta.params.clone()).map_err(|error| corrupted(names::META, error))?;
+        let mut index = Self::new(meta.params.clone())
+            .map_err(|error| corrupted(section_names::META, error))?;
         index.columns = columns(sections, &meta)?;
         index.links = links(sections, &meta, &index.columns)?;
         index.map_rows(sections, &meta)?;
         index.postings = postings(sections, &index.columns)?;
         index.timelines = Timelines::loaded(lines(sections, &index.columns)?);
         index.edges = match sections.version {
-            2 => v1::edges(&sections.plain(names::EDGES)?, &index.columns)?,
+            2 => format_v1::edges(&sections.plain(section_names::EDGES)?, &index.columns)?,
             _ => mapped_edges(sections, &index.columns)?,
         };
         index.live = meta.live as usize;
-        index.epoch = Epoch::restored(
+        index.epoch = RegionEpoch::restored(
             meta.epoch,
             meta.epoch_nodes as usize,
             meta.epoch_vectors as usize,
@@ -106,35 +106,35 @@ impl TemporalIndex {
     }
 
     fn map_rows(&mut self, sections: &Sections<'_>, meta: &Meta) -> Result<()> {
-        let rows: Column<f32> = sections.column(names::ROWS)?;
+        let rows: Column<f32> = sections.column(section_names::ROWS)?;
         let dim = self.params.dim;
         let count = rows.len() / dim;
         if !rows.len().is_multiple_of(dim)
             || count > self.columns.len()
             || count < self.links.table_len()
         {
-            return Err(corrupted(names::ROWS, "another number of rows"));
+            return Err(corrupted(section_names::ROWS, "another number of rows"));
         }
         self.vectors
             .check_center(meta.center.as_deref(), std::iter::empty())
-            .map_err(|error| corrupted(names::META, error))?;
+            .map_err(|error| corrupted(section_names::META, error))?;
         self.vectors.set_center(meta.center.clone());
         self.vectors.restore(rows);
         let tables = CodeTables {
-            rows: sections.column(names::CODES)?,
-            scales: sections.column(names::SCALES)?,
-            bases: sections.column(names::BASES)?,
+            rows: sections.column(section_names::CODES)?,
+            scales: sections.column(section_names::SCALES)?,
+            bases: sections.column(section_names::BASES)?,
         };
         let nodes = self.links.table_len();
         match self.vectors.codes.restore(tables, meta.worst, nodes) {
             true => Ok(()),
-            false => Err(corrupted(names::CODES, "another number of rows")),
+            false => Err(corrupted(section_names::CODES, "another number of rows")),
         }
     }
 }
 
 fn columns(sections: &Sections<'_>, meta: &Meta) -> Result<Columns> {
-    let ids = sections.table(names::IDS)?;
+    let ids = sections.table(section_names::IDS)?;
     let ids_fit = ids.len() as u64 == meta.next_id.map_or(0, |_| meta.nodes);
     let ids = match meta.next_id {
         Some(next) if (next as usize) <= MOST_NODES => Ids::restored(ids, next),
@@ -143,21 +143,21 @@ fn columns(sections: &Sections<'_>, meta: &Meta) -> Result<Columns> {
     };
     let ids = ids.filter(|_| ids_fit);
     let columns = Columns {
-        ids: ids.ok_or_else(|| corrupted(names::IDS, "impossible ids"))?,
-        entity: sections.column(names::ENTITIES)?,
-        time: sections.column(names::TIMES)?,
-        reward: sections.column(names::REWARDS)?,
-        namespace: sections.column(names::NAMESPACES)?,
-        tags: sections.column(names::TAGS)?,
-        action: sections.column(names::ACTIONS)?,
-        flags: sections.column(names::FLAGS)?,
+        ids: ids.ok_or_else(|| corrupted(section_names::IDS, "impossible ids"))?,
+        entity: sections.column(section_names::ENTITIES)?,
+        time: sections.column(section_names::TIMES)?,
+        reward: sections.column(section_names::REWARDS)?,
+        namespace: sections.column(section_names::NAMESPACES)?,
+        tags: sections.column(section_names::TAGS)?,
+        action: sections.column(section_names::ACTIONS)?,
+        flags: sections.column(section_names::FLAGS)?,
         ..Columns::named(
             &meta.namespaces,
             &meta.tag_names,
             &meta.tag_sets,
             &meta.actions,
         )
-        .ok_or_else(|| corrupted(names::META, "impossible names"))?
+        .ok_or_else(|| corrupted(section_names::META, "impossible names"))?
     };
     let fits = columns.len() as u64 == meta.nodes && columns.sound();
     if !fits || columns.live().count() as u64 != meta.live {
@@ -169,12 +169,12 @@ fn columns(sections: &Sections<'_>, meta: &Meta) -> Result<Columns> {
 /// The graph, which holds the embedded nodes and no others.
 fn links(sections: &Sections<'_>, meta: &Meta, columns: &Columns) -> Result<Links> {
     let tables = LinkTables {
-        levels: sections.table(names::LEVELS)?,
-        ground: sections.column(names::GROUND)?,
-        upper_at: sections.table(names::UPPER_AT)?,
-        upper: sections.table(names::UPPER)?,
+        levels: sections.table(section_names::LEVELS)?,
+        ground: sections.column(section_names::GROUND)?,
+        upper_at: sections.table(section_names::UPPER_AT)?,
+        upper: sections.table(section_names::UPPER)?,
     };
-    let scales: Column<f32> = sections.column(names::SCALES)?;
+    let scales: Column<f32> = sections.column(section_names::SCALES)?;
     let is_erased = |node: Slot| scales.get(node.index()).is_some_and(|scale| scale.is_nan());
     Links::restored(meta.params.m, tables, meta.entry, is_erased)
         .filter(|links| {
@@ -188,37 +188,37 @@ fn links(sections: &Sections<'_>, meta: &Meta, columns: &Columns) -> Result<Link
 }
 
 fn postings(sections: &Sections<'_>, columns: &Columns) -> Result<Postings> {
-    let table: StoredPostings = sections.plain(names::POSTINGS)?;
-    let by_time = sections.table(names::BY_TIME)?;
+    let table: StoredPostings = sections.plain(section_names::POSTINGS)?;
+    let by_time = sections.table(section_names::BY_TIME)?;
     Postings::from_stored(&table, columns, by_time)
-        .ok_or_else(|| corrupted(names::POSTINGS, "impossible postings"))
+        .ok_or_else(|| corrupted(section_names::POSTINGS, "impossible postings"))
 }
 
-fn lines(sections: &Sections<'_>, columns: &Columns) -> Result<Lines> {
-    let lines = Lines {
-        namespaces: sections.table(names::LINE_NAMESPACES)?,
-        entities: sections.table(names::LINE_ENTITIES)?,
-        ends: sections.table(names::LINE_ENDS)?,
-        nodes: sections.table(names::LINE_NODES)?,
+fn lines(sections: &Sections<'_>, columns: &Columns) -> Result<TimelineTables> {
+    let lines = TimelineTables {
+        namespaces: sections.table(section_names::LINE_NAMESPACES)?,
+        entities: sections.table(section_names::LINE_ENTITIES)?,
+        ends: sections.table(section_names::LINE_ENDS)?,
+        nodes: sections.table(section_names::LINE_NODES)?,
     };
     match lines.sound(columns) {
         true => Ok(lines),
-        false => Err(corrupted(names::LINE_NODES, "impossible timelines")),
+        false => Err(corrupted(section_names::LINE_NODES, "impossible timelines")),
     }
 }
 
 /// The edges of a snapshot as they lie in it, all of them between live nodes.
 fn mapped_edges(sections: &Sections<'_>, columns: &Columns) -> Result<TypedEdgeLayer> {
-    let kinds: Vec<String> = sections.plain(names::EDGE_KINDS)?;
-    let flat = |ends, halves| -> Result<Flat> {
-        Ok(Flat {
+    let kinds: Vec<String> = sections.plain(section_names::EDGE_KINDS)?;
+    let flat = |ends, halves| -> Result<FlatEdges> {
+        Ok(FlatEdges {
             ends: sections.column(ends)?,
             halves: sections.column(halves)?,
         })
     };
     let tables = [
-        flat(names::OUT_ENDS, names::OUT)?,
-        flat(names::INTO_ENDS, names::INTO)?,
+        flat(section_names::OUT_ENDS, section_names::OUT)?,
+        flat(section_names::INTO_ENDS, section_names::INTO)?,
     ];
     let lives = |node| columns.has(node, LIVE);
     TypedEdgeLayer::restored(&kinds, tables, columns.len(), lives)

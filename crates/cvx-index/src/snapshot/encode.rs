@@ -1,4 +1,4 @@
-//! An index as the sections of a snapshot.
+//! Encodes an index as the sections of a snapshot.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use bytemuck::Pod;
 
 use super::container::{self, Body};
-use super::{Meta, Name, VERSION, names};
+use super::{Meta, Name, VERSION, section_names};
 use crate::index::TemporalIndex;
 
 impl TemporalIndex {
@@ -40,37 +40,37 @@ impl TemporalIndex {
         let [out, into] = self.edges.tables();
         let (levels, [ground, upper_at, upper]) = self.links.tables();
         let bodies = [
-            postcard(names::META, &self.meta()),
+            postcard(section_names::META, &self.meta()),
             table(
-                names::IDS,
+                section_names::IDS,
                 columns.ids.given().map_or(&[][..], |given| given.0),
             ),
-            table(names::ENTITIES, &columns.entity),
-            table(names::TIMES, &columns.time),
-            table(names::REWARDS, &columns.reward),
-            table(names::NAMESPACES, &columns.namespace),
-            table(names::TAGS, &columns.tags),
-            table(names::ACTIONS, &columns.action),
-            table(names::FLAGS, &columns.flags),
-            table(names::ROWS, self.vectors.rows()),
-            table(names::CODES, self.vectors.codes.chunks()),
-            table(names::SCALES, scales),
-            table(names::BASES, bases),
-            table(names::LEVELS, levels),
-            table(names::GROUND, ground),
-            table(names::UPPER_AT, upper_at),
-            table(names::UPPER, upper),
-            postcard(names::POSTINGS, &self.postings.to_stored()),
-            table(names::BY_TIME, &by_time),
-            table(names::LINE_NAMESPACES, &lines.namespaces),
-            table(names::LINE_ENTITIES, &lines.entities),
-            table(names::LINE_ENDS, &lines.ends),
-            table(names::LINE_NODES, &lines.nodes),
-            postcard(names::EDGE_KINDS, &self.edges.custom_kinds()),
-            table(names::OUT_ENDS, &out.ends),
-            table(names::OUT, &out.halves),
-            table(names::INTO_ENDS, &into.ends),
-            table(names::INTO, &into.halves),
+            table(section_names::ENTITIES, &columns.entity),
+            table(section_names::TIMES, &columns.time),
+            table(section_names::REWARDS, &columns.reward),
+            table(section_names::NAMESPACES, &columns.namespace),
+            table(section_names::TAGS, &columns.tags),
+            table(section_names::ACTIONS, &columns.action),
+            table(section_names::FLAGS, &columns.flags),
+            table(section_names::ROWS, self.vectors.rows()),
+            table(section_names::CODES, self.vectors.codes.chunks()),
+            table(section_names::SCALES, scales),
+            table(section_names::BASES, bases),
+            table(section_names::LEVELS, levels),
+            table(section_names::GROUND, ground),
+            table(section_names::UPPER_AT, upper_at),
+            table(section_names::UPPER, upper),
+            postcard(section_names::POSTINGS, &self.postings.to_stored()),
+            table(section_names::BY_TIME, &by_time),
+            table(section_names::LINE_NAMESPACES, &lines.namespaces),
+            table(section_names::LINE_ENTITIES, &lines.entities),
+            table(section_names::LINE_ENDS, &lines.ends),
+            table(section_names::LINE_NODES, &lines.nodes),
+            postcard(section_names::EDGE_KINDS, &self.edges.custom_kinds()),
+            table(section_names::OUT_ENDS, &out.ends),
+            table(section_names::OUT, &out.halves),
+            table(section_names::INTO_ENDS, &into.ends),
+            table(section_names::INTO, &into.halves),
         ];
         container::write(VERSION, metadata, &bodies, sink)
     }

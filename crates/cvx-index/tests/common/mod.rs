@@ -1,17 +1,17 @@
-//! What the tests share: a naive twin of the index, and what they draw.
+//! What the tests share: the naive twin of the index, and proptest strategies.
 
 #![allow(dead_code, unused_imports)] // Each test binary uses its own part.
 
-mod drawn;
-pub mod forged;
+pub mod corrupted;
+pub mod forged_snapshots;
 mod sample;
-pub mod spoilt;
+mod strategies;
 mod twin;
 
 use cvx_index::{EdgeKind, LoadOptions};
 
-pub use drawn::{Step, apply, filter, lived, metric, params, row, steps, vector};
 pub use sample::sample;
+pub use strategies::{Step, apply, filter, lived, metric, params, row, steps, vector};
 pub use twin::{Row, Twin};
 
 pub const DIM: usize = 4;

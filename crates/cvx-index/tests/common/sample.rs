@@ -1,4 +1,4 @@
-//! The index of the golden snapshots.
+//! A small index with every kind of content, which the golden snapshots hold.
 
 use cvx_index::{Center, EntityId, IndexParams, Metric, NewNode, NodeId, TemporalIndex};
 

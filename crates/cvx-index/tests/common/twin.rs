@@ -1,4 +1,4 @@
-//! The naive twin: rows in a list, every question a loop, distances in f64.
+//! The naive twin of the index: rows in a list, every question a loop, distances in f64.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Where the nodes that a filter accepts are looked for: in the shortest list that holds them all.
+//! The shortest posting list or window that holds every node a filter accepts.
 
 use roaring::RoaringBitmap;
 

@@ -1,4 +1,4 @@
-//! Paths of boosted edges from the nodes of S, and the best of them at each node they come to.
+//! Spreads similarity along boosted edges: the best path to each node reached.
 
 mod walk;
 

@@ -1,9 +1,9 @@
-//! The walk over boosted edges that may matter, hop by hop.
+//! Walks boosted edges hop by hop, skipping those that cannot reach the best k.
 
 use std::mem;
 
 use super::super::Terms;
-use super::super::bound::Bound;
+use super::super::path_bound::Bound;
 use super::{Arrival, Pending, Spread};
 use crate::edges::Direction;
 use crate::graph::scratch::with_scratch;

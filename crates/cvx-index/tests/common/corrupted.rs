@@ -1,4 +1,4 @@
-//! Snapshots from anywhere, and their checksums made to fit again.
+//! Corrupted snapshots, with checksums made to fit again.
 
 use std::path::Path;
 

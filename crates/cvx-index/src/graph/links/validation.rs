@@ -1,4 +1,4 @@
-//! A graph from tables that may come from anywhere.
+//! Checks the links that a snapshot holds before a graph is made of them.
 
 use super::{Links, OUTSIDE};
 use crate::columns::column::Column;

@@ -1,4 +1,4 @@
-//! Where the bytes of a snapshot come from: memory, a map, or a file that is read.
+//! Reads the bytes of a snapshot from memory, a memory map or a file.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -11,7 +11,7 @@ use bytemuck::Pod;
 
 use super::{MAGIC, Name, VERSION, corrupted, io_error};
 use crate::columns::column::{Column, MappedFile, SPARE};
-use crate::columns::huge;
+use crate::columns::huge_pages;
 use crate::error::{Error, Result};
 
 /// The bytes of a snapshot.
@@ -93,7 +93,7 @@ impl<'a> Source<'a> {
         let failed = |source| io_error("read", path, source);
         let count = place.len() / size_of::<T>();
         // A file may be longer than all memory, and all of it a hole.
-        let mut values = huge::try_with_room(count + count / SPARE)
+        let mut values = huge_pages::try_with_room(count + count / SPARE)
             .map_err(|_| failed(io::ErrorKind::OutOfMemory.into()))?;
         values.resize(count, T::zeroed());
         let read = file

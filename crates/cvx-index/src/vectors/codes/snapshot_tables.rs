@@ -1,9 +1,9 @@
-//! Codes in a snapshot.
+//! Codes as the tables of a snapshot, and back.
 
 use super::{Codes, Worst};
 use crate::columns::column::Column;
 use crate::distance::Metric;
-use crate::distance::codes::Chunk;
+use crate::distance::code_products::Chunk;
 use crate::id::Slot;
 
 /// The tables of the codes.

@@ -1,4 +1,4 @@
-//! Nodes going in, their columns coming out.
+//! The methods that insert, delete, change and read nodes.
 
 use std::collections::HashMap;
 use std::fmt::{Arguments, Display};

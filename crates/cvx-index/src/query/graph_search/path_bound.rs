@@ -1,4 +1,4 @@
-//! What a path must bring to matter, so that most paths are never walked.
+//! The least score a path must carry to matter; paths below it are pruned.
 
 use super::Terms;
 use super::spread::Spread;

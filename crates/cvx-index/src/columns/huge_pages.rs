@@ -1,4 +1,4 @@
-//! Large tables in huge pages.
+//! Allocates large tables in huge pages.
 //!
 //! A walk reads rows from anywhere. In pages of 4 kB nearly each of them needs an address that the
 //! processor does not know any more; in pages of 2 MB it knows those of the whole table.

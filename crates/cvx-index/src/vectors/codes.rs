@@ -1,4 +1,4 @@
-//! Rows as bytes: what walks and scans compare, before the best are measured in full precision.
+//! Vectors quantized to 8 bits a dimension: graph walks and scans compare these codes first.
 //!
 //! With y = the vector as it is compared, a row is stored as whole numbers c from -127 to 127 with
 //! y ~ scale * c. All metrics are then one formula over products of whole numbers,
@@ -9,20 +9,19 @@
 //! euclidean distance base = |y|^2 and factor 2. A scale a row needs no training and keeps rows of
 //! any length.
 
-mod stored;
-pub(crate) mod vectors;
+mod snapshot_tables;
 
-pub(crate) use stored::CodeTables;
+pub(crate) use snapshot_tables::CodeTables;
 
 use std::mem;
 
 use crate::columns::column::Column;
 use crate::distance::Metric;
-use crate::distance::codes::{BIAS, CHUNK, Chunk, CodeRows, GROUP, PACK, QueryChunk, pack};
-use crate::distance::isa::Isa;
+use crate::distance::code_products::{BIAS, CHUNK, Chunk, CodeRows, GROUP, PACK, QueryChunk, pack};
+use crate::distance::instruction_set::Isa;
 use crate::distance::kernel::{Kernel, Work};
-use crate::distance::numbers::{Numbers, numbers};
 use crate::distance::prefetch::prefetch_at;
+use crate::distance::quantize::{Quantized, quantize};
 use crate::hash::splitmix;
 use crate::id::Slot;
 
@@ -88,7 +87,7 @@ impl Codes {
 
     /// Stores the row of a node.
     pub(crate) fn put(&mut self, node: Slot, compared: &[f32]) {
-        let numbers = numbers(self.isa, compared, Vec::new());
+        let numbers = quantize(self.isa, compared, Vec::new());
         let (at, end) = (node.index(), node.index() + 1);
         self.rows.grow(end * self.chunks, Chunk::ZERO);
         self.scales.grow(end, 0.0);
@@ -113,7 +112,7 @@ impl Codes {
 
     /// Whether the row of a node is that of this vector.
     pub(crate) fn is_of(&self, node: Slot, compared: &[f32]) -> bool {
-        let numbers = numbers(self.isa, compared, Vec::new());
+        let numbers = quantize(self.isa, compared, Vec::new());
         let (at, table) = (node.index(), self.slices());
         let chunks = table.rows.row(node.0).iter().zip(&numbers.chunks);
         chunks
@@ -145,14 +144,14 @@ impl Codes {
 
     /// Codes a vector as it is compared.
     pub(crate) fn code(&self, compared: &[f32], coded: &mut Coded) {
-        let Numbers {
+        let Quantized {
             chunks,
             sum,
             scale,
             squares,
             residual,
             ..
-        } = numbers(self.isa, compared, mem::take(&mut coded.chunks));
+        } = quantize(self.isa, compared, mem::take(&mut coded.chunks));
         // |q.x - q'.x'| <= |q - q'| |x'| + |q| |x - x'|, and a little for the sums of floats.
         let lost = residual * scale * self.worst.length + squares.sqrt() * self.worst.residual;
         let error = self.factor() * lost * 1.001;

@@ -1,12 +1,12 @@
-//! Snapshots from anywhere never ask for much memory. The peak is that of the process: no other test
-//! may run in it.
+//! Decoding a corrupted snapshot never takes much memory. The peak is that of the process: no other
+//! test may run in it.
 
 mod common;
 
 use std::path::Path;
 
-use common::forged::sparse_first;
-use common::spoilt::{read, snapshots};
+use common::corrupted::{read, snapshots};
+use common::forged_snapshots::sparse_first;
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]

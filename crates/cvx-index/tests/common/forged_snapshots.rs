@@ -1,11 +1,10 @@
-//! Snapshots taken apart and put together again with checksums that fit, so that what their
-//! sections say can be forged.
+//! Forged snapshots: taken apart, changed, and put together again with checksums that fit.
 
 use bytemuck::Pod;
 use cvx_index::{EntityId, IndexParams, Metric, NewNode, TemporalIndex};
 use serde::{Deserialize, Serialize};
 
-use super::spoilt::{ENTRY, FIXED, reseal_first, reseal_sections};
+use super::corrupted::{ENTRY, FIXED, reseal_first, reseal_sections};
 
 /// The section META of a format that lists its sections.
 #[derive(Clone, Serialize, Deserialize)]

@@ -1,18 +1,18 @@
-//! Strings as numbers, in the order they were first seen.
+//! Values stored once and named by a number, in the order they first came.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
 /// A table of distinct values.
 #[derive(Clone, Debug)]
-pub(crate) struct Names<T> {
+pub(crate) struct Interned<T> {
     values: Vec<T>,
     places: HashMap<T, u32>,
 }
 
-impl<T: Clone + Eq + Hash> Names<T> {
+impl<T: Clone + Eq + Hash> Interned<T> {
     pub(crate) fn new() -> Self {
-        Names {
+        Interned {
             values: Vec::new(),
             places: HashMap::new(),
         }
@@ -21,7 +21,7 @@ impl<T: Clone + Eq + Hash> Names<T> {
     /// The table of these values, in this order; `None` if one of them comes twice.
     pub(crate) fn from_values(values: Vec<T>) -> Option<Self> {
         let places: HashMap<T, u32> = values.iter().cloned().zip(0..).collect();
-        (places.len() == values.len()).then_some(Names { values, places })
+        (places.len() == values.len()).then_some(Interned { values, places })
     }
 
     pub(crate) fn values(&self) -> &[T] {
@@ -64,7 +64,7 @@ impl<T: Clone + Eq + Hash> Names<T> {
     /// The table of the values at these places alone, and where each of them is there. What is no
     /// place stays what it is.
     pub(crate) fn kept(&self, places: &[u32]) -> (Self, Vec<u32>) {
-        let mut kept = Names::new();
+        let mut kept = Interned::new();
         let mut moved = vec![None; self.values.len()];
         let mut move_to = |&place: &u32| match self.get(place) {
             Some(value) => *moved[place as usize].get_or_insert_with(|| kept.push(value.clone())),

@@ -1,4 +1,4 @@
-//! The snapshot of the hubs: what is known of it as long as it stands.
+//! The epoch of the regions: a snapshot of hubs, with what was computed from it so far.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use crate::id::Slot;
 
 /// The extent of the snapshot, and what was worked out from it so far.
 #[derive(Debug, Default)]
-pub(crate) struct Epoch {
+pub(crate) struct RegionEpoch {
     number: u64,
     /// Nodes in the slots below are of the snapshot.
     nodes: usize,
@@ -27,9 +27,9 @@ pub(super) struct Known {
 /// Of a node without a region.
 pub(super) const NONE: Slot = Slot(u32::MAX);
 
-impl Epoch {
+impl RegionEpoch {
     pub(crate) fn restored(number: u64, nodes: usize, vectors: usize) -> Self {
-        Epoch {
+        RegionEpoch {
             number,
             nodes,
             vectors,

@@ -1,4 +1,4 @@
-//! A table that begins in a file and goes on in memory.
+//! A table whose first rows are mapped from a file and whose later rows are in memory.
 //!
 //! The part of the file is mapped privately: the system copies a page when it is first written to, and
 //! the file stays as it is. Behind it lies room that takes memory only where it is used, so that the
@@ -13,7 +13,7 @@ use bytemuck::Pod;
 
 /// Values of one type, the first of them in a file.
 #[derive(Debug)]
-pub(crate) struct Grown<T> {
+pub(crate) struct MappedTable<T> {
     /// Where the map begins, at the page of the first value; `bytes` of it are mapped.
     map: NonNull<u8>,
     bytes: usize,
@@ -28,11 +28,11 @@ pub(crate) struct Grown<T> {
 }
 
 // SAFETY: the map is this table's alone, and what it holds are plain values.
-unsafe impl<T: Send> Send for Grown<T> {}
+unsafe impl<T: Send> Send for MappedTable<T> {}
 // SAFETY: as above; it changes through `&mut` only.
-unsafe impl<T: Sync> Sync for Grown<T> {}
+unsafe impl<T: Sync> Sync for MappedTable<T> {}
 
-impl<T: Pod> Grown<T> {
+impl<T: Pod> MappedTable<T> {
     /// Whether there are such tables on this system.
     pub(crate) const POSSIBLE: bool = cfg!(target_os = "linux");
 
@@ -59,7 +59,7 @@ impl<T: Pod> Grown<T> {
         if place == libc::MAP_FAILED {
             return None;
         }
-        let grown = Grown {
+        let grown = MappedTable {
             map: NonNull::new(place.cast())?,
             bytes: all,
             start,
@@ -115,7 +115,7 @@ impl<T: Pod> Grown<T> {
     }
 }
 
-impl<T> Drop for Grown<T> {
+impl<T> Drop for MappedTable<T> {
     fn drop(&mut self) {
         #[cfg(target_os = "linux")]
         // SAFETY: the whole map, made in `of`, that nobody borrows any more.
@@ -125,7 +125,7 @@ impl<T> Drop for Grown<T> {
     }
 }
 
-impl<T: Pod> Deref for Grown<T> {
+impl<T: Pod> Deref for MappedTable<T> {
     type Target = [T];
 
     #[inline]
@@ -140,7 +140,7 @@ impl<T: Pod> Deref for Grown<T> {
     }
 }
 
-impl<T: Pod> DerefMut for Grown<T> {
+impl<T: Pod> DerefMut for MappedTable<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as above; the map is writable, and borrowed mutably.

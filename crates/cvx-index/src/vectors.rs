@@ -1,16 +1,18 @@
-//! The vectors as they came, and their codes.
+//! The vectors of all nodes: rows in full precision, checked and centred, beside their 8-bit codes.
 //!
 //! Walks and scans compare codes; the best of what they find is measured from the rows as they
 //! came, in full precision.
 
-use crate::codes::{Coded, Codes};
+pub(crate) mod codes;
+
 use crate::columns::column::Column;
 use crate::distance::Metric;
-use crate::distance::isa::Isa;
+use crate::distance::full_precision::{self, VectorRows};
+use crate::distance::instruction_set::Isa;
 use crate::distance::prefetch::prefetch;
-use crate::distance::rows::{self, VectorRows};
 use crate::error::{Error, Result};
 use crate::id::Slot;
+use crate::vectors::codes::{Coded, Codes};
 
 /// Up to this norm, the squared distance of two vectors fits into f32.
 const LONGEST: f64 = 1e18;
@@ -212,7 +214,7 @@ impl Vectors {
             table: &self.raw,
             offset: &self.offset,
         };
-        rows::distances(
+        full_precision::distances(
             self.isa,
             self.metric,
             exact,

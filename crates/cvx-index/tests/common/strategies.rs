@@ -1,4 +1,4 @@
-//! What property tests draw: rows, filters, and steps done to an index and its twin alike.
+//! Proptest strategies: rows, filters, and operations applied to an index and its twin alike.
 
 use cvx_index::{EntityId, Filter, IndexParams, Metric, NewNode, NodeId, TemporalIndex};
 use proptest::prelude::*;

@@ -1,9 +1,9 @@
-//! From floats to whole numbers of eight bits.
+//! Quantizes floats to whole numbers of eight bits.
 //!
 //! Every path does the same operations in the same lanes, so that codes are the same on all.
 
-use super::codes::{CHUNK, QueryChunk};
-use super::isa::{Isa, Path};
+use super::code_products::{CHUNK, QueryChunk};
+use super::instruction_set::{Isa, Path};
 
 /// The largest component.
 const MOST: f32 = 127.0;
@@ -12,7 +12,7 @@ const ROUND: f32 = 12_582_912.0;
 const LANES: usize = 16;
 
 /// A vector as whole numbers.
-pub(crate) struct Numbers {
+pub(crate) struct Quantized {
     pub(crate) chunks: Vec<QueryChunk>,
     pub(crate) sum: i32,
     /// What a number has to be multiplied with to become a component.
@@ -26,7 +26,7 @@ pub(crate) struct Numbers {
 }
 
 #[inline(always)]
-fn numbers_of(values: &[f32], mut numbered: Vec<QueryChunk>) -> Numbers {
+fn numbers_of(values: &[f32], mut numbered: Vec<QueryChunk>) -> Quantized {
     let (values, rest) = values.as_chunks::<CHUNK>();
     let mut last = [0.0; CHUNK];
     last[..rest.len()].copy_from_slice(rest);
@@ -71,7 +71,7 @@ fn numbers_of(values: &[f32], mut numbered: Vec<QueryChunk>) -> Numbers {
         }
         numbered.push(numbers);
     }
-    Numbers {
+    Quantized {
         chunks: numbered,
         sum: sums.into_iter().fold(0, i32::wrapping_add),
         scale,
@@ -83,18 +83,18 @@ fn numbers_of(values: &[f32], mut numbered: Vec<QueryChunk>) -> Numbers {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn numbers_avx2(values: &[f32], chunks: Vec<QueryChunk>) -> Numbers {
+fn numbers_avx2(values: &[f32], chunks: Vec<QueryChunk>) -> Quantized {
     numbers_of(values, chunks)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn numbers_avx512(values: &[f32], chunks: Vec<QueryChunk>) -> Numbers {
+fn numbers_avx512(values: &[f32], chunks: Vec<QueryChunk>) -> Quantized {
     numbers_of(values, chunks)
 }
 
 /// The vector as numbers from -127 to 127 of one scale, in whole chunks; those given are filled anew.
-pub(crate) fn numbers(isa: Isa, values: &[f32], chunks: Vec<QueryChunk>) -> Numbers {
+pub(crate) fn quantize(isa: Isa, values: &[f32], chunks: Vec<QueryChunk>) -> Quantized {
     match isa.0 {
         Path::Scalar => numbers_of(values, chunks),
         // SAFETY: an `Isa` holds these paths only where the processor was seen to have the
@@ -120,7 +120,7 @@ mod tests {
         ) {
             let size = 10f32.powi(exponent);
             let values: Vec<f32> = values[..dim].iter().map(|x| x * size).collect();
-            let plain = numbers(Isa::available()[0].1, &values, Vec::new());
+            let plain = quantize(Isa::available()[0].1, &values, Vec::new());
             prop_assert_eq!(plain.chunks.len(), dim.div_ceil(CHUNK));
             let stored = plain.chunks.iter().flat_map(|chunk| chunk.0);
             prop_assert!(stored.clone().skip(dim).all(|number| number == 0));
@@ -132,9 +132,9 @@ mod tests {
             }
             prop_assert!((f64::from(plain.residual) - lost.sqrt()).abs() < 1e-2);
             for (name, isa) in Isa::available() {
-                let other = numbers(isa, &values, vec![QueryChunk([7; CHUNK]); 5]);
+                let other = quantize(isa, &values, vec![QueryChunk([7; CHUNK]); 5]);
                 prop_assert_eq!(&other.chunks, &plain.chunks, "on {}", name);
-                let floats = |n: &Numbers| [n.scale, n.squares, n.length, n.residual].map(f32::to_bits);
+                let floats = |n: &Quantized| [n.scale, n.squares, n.length, n.residual].map(f32::to_bits);
                 prop_assert_eq!(floats(&other), floats(&plain), "on {}", name);
                 prop_assert_eq!(other.sum, plain.sum);
             }
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn zeros_and_what_is_too_small_to_divide_by_are_zeros() {
         for value in [0.0, 1e-44] {
-            let found = numbers(Isa::available()[0].1, &[value; CHUNK], Vec::new());
+            let found = quantize(Isa::available()[0].1, &[value; CHUNK], Vec::new());
             assert_eq!(found.chunks, [QueryChunk([0; CHUNK])]);
             assert_eq!((found.sum, found.length), (0, 0.0));
         }

@@ -1,4 +1,4 @@
-//! Inner products of rows of bytes: whole numbers, the same on every instruction set.
+//! Inner products of 8-bit codes: whole numbers, the same on every instruction set.
 
 use super::prefetch::prefetch_at;
 
@@ -309,7 +309,7 @@ pub(super) mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distance::isa::Isa;
+    use crate::distance::instruction_set::Isa;
     use crate::distance::kernel::{Kernel, Work};
     use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The first format, which is read and no longer written.
+//! Reads snapshots of the first format, which is no longer written.
 //!
 //! ```text
 //! magic "CVXINDEX" | format version u32
@@ -22,8 +22,8 @@ use crate::error::{Error, Result};
 use crate::graph::insert::level_of;
 use crate::graph::links::Links;
 use crate::id::{NodeId, Slot};
-use crate::index::epoch::Epoch;
 use crate::index::params::IndexParams;
+use crate::index::region_epoch::RegionEpoch;
 use crate::index::{MOST_NODES, TemporalIndex};
 
 const META: Name = "META";
@@ -92,7 +92,7 @@ pub(super) fn read(file: &[u8]) -> Result<TemporalIndex> {
     {
         return Err(corrupted(META, "regions over more nodes than there are"));
     }
-    index.epoch = Epoch::restored(
+    index.epoch = RegionEpoch::restored(
         meta.epoch,
         meta.epoch_nodes as usize,
         meta.epoch_vectors as usize,

@@ -1,4 +1,4 @@
-//! The candidates of a walk: a flat sorted array, which at a few hundred entries beats a heap.
+//! The candidates of a beam search: a sorted array, and how wide the beam may grow.
 
 use crate::distance::kernel::{EIGHT, Kernel};
 use crate::graph::ranked::Ranked;
@@ -20,17 +20,17 @@ const A_DOUBLING: f32 = 1.0 / 17.0;
 /// from the distance of the `near`-th gives to the former what the latter does not need. It is the
 /// rule of Al-Jazzazi et al., "Distance adaptive beam search", 2025, over a beam of fixed width.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct BeamWidth {
     width: usize,
     most: usize,
     near: usize,
     reach: f32,
 }
 
-impl Room {
+impl BeamWidth {
     /// For so many and no more.
     pub(crate) fn of(width: usize) -> Self {
-        Room {
+        BeamWidth {
             width,
             most: width,
             near: 1,
@@ -46,7 +46,7 @@ impl Room {
             times /= 2.0;
             doublings += 1.0;
         }
-        Room {
+        BeamWidth {
             width,
             most: width.saturating_mul(STRETCH),
             near,
@@ -78,22 +78,22 @@ impl Candidate {
     }
 }
 
-/// Candidates, nearest first, of which those are kept that there is [`Room`] for.
+/// Candidates, nearest first, of which those are kept that there is [`BeamWidth`] for.
 ///
 /// What lies behind those that are kept is left over from them, or the word above all candidates.
 #[derive(Default)]
-pub(crate) struct Pool {
+pub(crate) struct CandidatePool {
     words: Vec<[u64; EIGHT]>,
     len: usize,
-    room: Room,
+    room: BeamWidth,
     /// Before this place all are expanded, but for those that came since the last was.
     open: usize,
     /// The nearest that came since the last was expanded.
     fresh: u64,
 }
 
-impl Pool {
-    pub(crate) fn clear(&mut self, room: Room) {
+impl CandidatePool {
+    pub(crate) fn clear(&mut self, room: BeamWidth) {
         self.words.clear();
         self.words
             .resize(room.most.min(SOME).div_ceil(EIGHT), [u64::MAX; EIGHT]);
@@ -119,7 +119,7 @@ impl Pool {
     /// meant to be.
     #[inline(always)]
     pub(crate) fn bound(&self) -> f32 {
-        let Room {
+        let BeamWidth {
             width,
             most,
             near,
@@ -195,11 +195,11 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distance::isa::Isa;
+    use crate::distance::instruction_set::Isa;
     use crate::distance::kernel::Work;
     use proptest::prelude::*;
 
-    struct Put<'a>(&'a mut Pool, Ranked);
+    struct Put<'a>(&'a mut CandidatePool, Ranked);
 
     impl Work for Put<'_> {
         type Output = bool;
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    fn nodes(pool: &Pool) -> Vec<Slot> {
+    fn nodes(pool: &CandidatePool) -> Vec<Slot> {
         pool.ranked().map(Ranked::node).collect()
     }
 
@@ -219,8 +219,8 @@ mod tests {
             distances in proptest::collection::vec(-4i8..30, 1..60), most in 1usize..20,
         ) {
             for (_, isa) in Isa::available() {
-                let mut pool = Pool::default();
-                pool.clear(Room::of(most));
+                let mut pool = CandidatePool::default();
+                pool.clear(BeamWidth::of(most));
                 let mut all: Vec<Ranked> = Vec::new();
                 for (&distance, node) in distances.iter().zip((0..).map(Slot)) {
                     let seen = Ranked::new(f32::from(distance), node);
@@ -250,14 +250,14 @@ mod tests {
             near in 1usize..6, wider in 0usize..10,
         ) {
             let width = near + wider;
-            let room = Room::around(near, width);
+            let room = BeamWidth::around(near, width);
             let mut all: Vec<Ranked> = distances
                 .iter()
                 .zip((0..).map(Slot))
                 .map(|(&distance, node)| Ranked::new(f32::from(distance), node))
                 .collect();
             for (_, isa) in Isa::available() {
-                let mut pool = Pool::default();
+                let mut pool = CandidatePool::default();
                 pool.clear(room);
                 for &seen in &all {
                     isa.run(Put(&mut pool, seen));
@@ -280,8 +280,8 @@ mod tests {
             most in prop_oneof![1usize..40, Just(usize::MAX)],
         ) {
             for (_, isa) in Isa::available() {
-                let mut pool = Pool::default();
-                pool.clear(Room::of(most));
+                let mut pool = CandidatePool::default();
+                pool.clear(BeamWidth::of(most));
                 // Distance, node and whether it was expanded, the nearest first.
                 let mut twin: Vec<(u16, Slot, bool)> = Vec::new();
                 for (&(distance, expands), node) in turns.iter().zip((0..).map(Slot)) {
@@ -305,13 +305,13 @@ mod tests {
 
     #[test]
     fn twice_the_width_reaches_a_seventeenth_farther() {
-        let reach = |width| Room::around(10, width).reach;
+        let reach = |width| BeamWidth::around(10, width).reach;
         assert_eq!(
             [reach(10), reach(20), reach(40)],
             [1.0, 18.0 / 17.0, 19.0 / 17.0]
         );
         assert!(reach(20) < reach(25) && reach(25) < reach(40));
-        let plain = Room::of(7);
+        let plain = BeamWidth::of(7);
         assert_eq!((plain.width, plain.most), (7, 7));
     }
 }

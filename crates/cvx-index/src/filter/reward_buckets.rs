@@ -1,4 +1,4 @@
-//! Nodes by reward, near enough: for each its bucket is known, not its place among those in it.
+//! Posting lists of nodes by bucket of reward, for filters on reward.
 
 use roaring::RoaringBitmap;
 

@@ -1,4 +1,4 @@
-//! What a search found, kept until Python reads it.
+//! Search results as rows that Python reads later.
 //!
 //! A Python object costs as much as a step of the walk, and a hit with its steps is a hundred of
 //! them. Everything is copied when the search is made: later changes of the index do not show.

@@ -1,10 +1,10 @@
-//! The edges as flat tables, which lie in a snapshot as they lie in memory.
+//! Edges as the flat tables of a snapshot, and back.
 
 use std::hash::{BuildHasher, RandomState};
 
 use super::layer::TypedEdgeLayer;
 use super::row::Half;
-use super::rows::{EdgeRows, EdgeTables, Flat};
+use super::rows::{EdgeRows, EdgeTables, FlatEdges};
 use crate::error::{Error, Result};
 use crate::hash::splitmix;
 use crate::id::Slot;
@@ -26,7 +26,7 @@ impl TypedEdgeLayer {
     /// Those of [`declare_kind`](Self::declare_kind); [`Error::InvalidEdgeTable`].
     pub(crate) fn restored(
         kinds: &[String],
-        [out, into]: [Flat; 2],
+        [out, into]: [FlatEdges; 2],
         nodes: usize,
         lives: impl Fn(Slot) -> bool,
     ) -> Result<Self> {
@@ -98,14 +98,17 @@ mod tests {
         layer
     }
 
-    fn flat(tables: EdgeTables<'_>) -> Flat {
-        Flat {
+    fn flat(tables: EdgeTables<'_>) -> FlatEdges {
+        FlatEdges {
             ends: tables.ends.into_owned().into(),
             halves: tables.halves.into_owned().into(),
         }
     }
 
-    fn restored(layer: &TypedEdgeLayer, spoil: impl Fn(&mut [Flat; 2])) -> Result<TypedEdgeLayer> {
+    fn restored(
+        layer: &TypedEdgeLayer,
+        spoil: impl Fn(&mut [FlatEdges; 2]),
+    ) -> Result<TypedEdgeLayer> {
         let mut tables = layer.tables().map(flat);
         spoil(&mut tables);
         TypedEdgeLayer::restored(layer.custom_kinds(), tables, NODES, |node| {
@@ -137,7 +140,7 @@ mod tests {
 
     #[test]
     fn tables_that_no_edges_make_are_refused() {
-        let spoils: [fn(&mut [Flat; 2]); 12] = [
+        let spoils: [fn(&mut [FlatEdges; 2]); 12] = [
             |[out, _]| out.ends.to_mut()[0] = 9,
             |[out, _]| out.ends.to_mut()[0] = 2,
             |[out, _]| out.ends.push(4),

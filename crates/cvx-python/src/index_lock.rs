@@ -1,4 +1,4 @@
-//! The one door to the index: without the GIL, and behind a fence.
+//! Runs every call to the index without the GIL and turns panics into errors.
 //!
 //! Every closure runs without the GIL, and the locks of the index are released before the GIL is
 //! taken again: a thread that holds one never waits for Python, so the two cannot deadlock. A panic

@@ -1,10 +1,10 @@
-//! Distances of one query to full-precision rows, some of which lie anywhere in a table.
+//! Distances of one query to rows in full precision.
 //!
 //! Every path adds into the same 16 accumulators, multiplying and adding apart, and reduces them in
 //! the same order: instruction sets differ in speed, never in a bit.
 
 use super::Metric;
-use super::isa::{Isa, Path};
+use super::instruction_set::{Isa, Path};
 
 const LANES: usize = 16;
 /// Rows as they came, and what is taken from each before it is compared.

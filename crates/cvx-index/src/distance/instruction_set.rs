@@ -1,4 +1,4 @@
-//! Which instruction set the kernels use: the best one there is, or the one that `CVX_CPU` names.
+//! Which instruction set the kernels use: the best there is, or the one that `CVX_CPU` names.
 
 use std::sync::OnceLock;
 
@@ -102,7 +102,10 @@ mod tests {
             let lists = source.split(before).skip(1).filter_map(quoted);
             lists.flat_map(|list| list.split(',')).collect()
         }
-        let detected = features(include_str!("isa.rs"), "is_x86_feature_detected!(\"");
+        let detected = features(
+            include_str!("instruction_set.rs"),
+            "is_x86_feature_detected!(\"",
+        );
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/distance");
         let mut enabled = 0;
         for file in std::fs::read_dir(folder).unwrap() {

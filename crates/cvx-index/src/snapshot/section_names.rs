@@ -1,4 +1,4 @@
-//! What a section is called, and what it holds.
+//! Names of the sections of a snapshot, and what each holds.
 
 /// The name of a section: four letters.
 pub(super) type Name = &'static str;

@@ -1,11 +1,11 @@
-//! Snapshots from anywhere: refused with a typed error, or harmless; never a panic.
+//! Corrupted snapshots are refused with a typed error or harmless; never a panic.
 
 mod common;
 
 use std::io::{Seek, SeekFrom, Write};
 
-use common::forged::{Meta, Postings, Sections};
-use common::spoilt::{ENTRY, FIXED, read, reseal_sections, snapshots};
+use common::corrupted::{ENTRY, FIXED, read, reseal_sections, snapshots};
+use common::forged_snapshots::{Meta, Postings, Sections};
 use common::{MAPPED, Numbers, VERIFIED, sample};
 use cvx_index::{
     Center, Direction, EdgeKind, EntityId, Error, Filter, IndexParams, LoadOptions, NewNode,

@@ -1,11 +1,11 @@
-//! The best of what a walk over edges came to: by codes as far as they tell, then in full precision.
+//! Ranks what graph search reached: by codes first, the best again in full precision.
 
-use super::bound::Bound;
+use super::path_bound::Bound;
 use super::spread::Spread;
 use super::{GraphHit, Terms};
-use crate::codes::vectors::Query;
 use crate::id::Slot;
 use crate::index::TemporalIndex;
+use crate::vectors::Query;
 
 /// Rows asked for ahead of the one that is measured.
 const AHEAD: usize = 8;

@@ -1,4 +1,4 @@
-//! What the fuzz targets run, over their corpus and over drawn bytes: `fuzz/` needs a nightly
+//! Fuzz targets, run over their corpus and over drawn bytes: `fuzz/` itself needs a nightly
 //! toolchain, and these tests run the same functions everywhere.
 
 mod common;
@@ -8,7 +8,7 @@ mod targets;
 
 use std::path::{Path, PathBuf};
 
-use common::forged::{sparse, sparse_first};
+use common::forged_snapshots::{sparse, sparse_first};
 use proptest::prelude::*;
 
 fn folder(target: &str) -> PathBuf {

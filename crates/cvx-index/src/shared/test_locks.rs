@@ -1,4 +1,4 @@
-//! The locks of the unit tests: those of the standard library or, within [`in_any_order`], those of
+//! Locks for the unit tests: those of the standard library or, within [`in_any_order`], those of
 //! shuttle, of which the test decides who gets them.
 
 use std::cell::Cell;
