@@ -1,4 +1,4 @@
-"""How long the causes of an event take to find: 1,000,000 events, 3,000,000 edges, a heavy tail.
+"""Time to find the causes of an event among 1,000,000 events and 3,000,000 edges.
 
 Most events have few causes; a few have many, the largest 10,000. Prints the percentiles of the CPU
 time of one call from Python, by budget, and how often the budget ended the walk.

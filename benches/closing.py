@@ -1,4 +1,4 @@
-"""Time of one learning update: what closing an episode takes while the index grows.
+"""Time of closing an episode (one learning update) while the index grows.
 
 Episodes of 20 steps are played one after the other on a growing memory, and every `close` is
 timed: insertion, region model, counts, weights and the record in RAM. Epochs of regions begin as

@@ -1,4 +1,4 @@
-"""A step of a game: ours beside the stock TextWorld environment, the same commands in one process.
+"""Time of a game step: our ALFWorld engine beside the stock TextWorld environment.
 
 Generated games are played along the way to win that the expert found on ours, whose caches are warm
 from it: as for an agent that plays a game again. CPU time, which other processes do not stretch.

@@ -1,4 +1,4 @@
-"""The figures that benches and experiments leave in ``runs/``, and docs/figures.md made of them.
+"""Writes docs/figures.md from the figures in ``runs/``.
 
     python -m benches.figures
 

@@ -1,4 +1,4 @@
-"""What one insert and one search cost as an index grows: they should grow like log n.
+"""Cost of one insert and one search as an index grows; they should grow like log n.
 
     python -m benches.growth [--most 1280000] [--out runs/bench/growth.json]
 
@@ -20,7 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 from benches.figures import RUNS, leave
-from benches.growing import EF, HEADER, Mixture, exponent, grown, show
+from benches.growing_index import EF, HEADER, Mixture, exponent, grown, show
 from benches.peers.data import K, real
 from benches.peers.targets import Line
 from cvx.index import RawIndex

@@ -1,4 +1,4 @@
-"""Time of an MCP call over stdio, and how long the server takes to be there.
+"""Time of an MCP call over stdio, and of the server's start.
 
 A store of 100,000 short events (seeded words, the default embedder) is made once. Then the SDK's
 client starts `cvx mcp` as a host does, and calls tools one after the other; the same calls are made

@@ -1,12 +1,12 @@
-"""A million vectors of 384: built, saved, opened mapped, searched, and changed.
+"""A million vectors of 384 dimensions: build, save, open, search, change.
 
     nice -n 10 python -m benches.million [--rows 1000000] [--dim 384] [--out FILE]
 
-Rows are made block by block as those of `mix` (benches/growing.py), so that the process holds the
-index and one block. With fewer dimensions than 384 they are projected at random: for ten million
-rows it is `--rows 10000000 --dim 128`. On the way the cost of one insert is printed as the index
-grows. Times are CPU time of the process unless they say wall; a shared machine makes the wall
-longer.
+Rows are made block by block as those of `mix` (benches/growing_index.py), so that the process holds
+the index and one block. With fewer dimensions than 384 they are projected at random: for ten
+million rows it is `--rows 10000000 --dim 128`. On the way the cost of one insert is printed as the
+index grows. Times are CPU time of the process unless they say wall; a shared machine makes the
+wall longer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from benches.figures import RUNS, leave
-from benches.growing import HEADER, Mixture, exponent, grown, show
+from benches.growing_index import HEADER, Mixture, exponent, grown, show
 from benches.peers.data import SEED, K, Matrix, normalised, real, recall
 from benches.peers.targets import Line
 from cvx.index import RawIndex

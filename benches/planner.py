@@ -1,4 +1,4 @@
-"""What a walk under a filter costs in rows of a scan: the constants of the planner, measured.
+"""Measures the constants of the search planner: walk against scan under a filter.
 
     python -m benches.planner [--rows 40000]
 

@@ -1,4 +1,4 @@
-"""Recall on real conversations and passages, beside the plain ways, in one run.
+"""Recall on LoCoMo and HotpotQA, beside baselines, in one run.
 
     python -m benches.recall [--out runs/bench/recall.json]
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benches.figures import RUNS, Figure, leave
-from benches.given import NoEmbedder
+from benches.precomputed import NoEmbedder
 from cvx.memory import Memory
 from cvx.recall import Pipeline, Weighting, by_rank
 from cvx.recall.sources import Dense, Lexical

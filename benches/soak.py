@@ -1,4 +1,4 @@
-"""A long time of use in one process: what it keeps, and what hostile text costs.
+"""A soak test: memory and time of one process over long use, and of hostile text.
 
     python -m benches.soak [--reads 200000] [--writes 2000] [--seed 0]
 

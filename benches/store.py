@@ -1,4 +1,4 @@
-"""What durability costs, beside bare SQLite doing the same in the same run.
+"""Cost of durable writes, beside bare SQLite doing the same.
 
 * durable adds: one event a transaction, by ours and by bare SQLite in turn, median times. Bare
   SQLite is one table with the columns of an event (text and vector among them), the same settings

@@ -18,7 +18,7 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 from cvx.embed import LexicalEmbedder
-from cvx.inspect import Server, View
+from cvx.inspect import PageData, Server
 from cvx.memory import Memory
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
@@ -70,7 +70,7 @@ def incidents(folder: Path) -> None:
 
 def take(browser: Browser, memory: Memory, name: str, route: str, **how: Any) -> None:
     """Show a view and write it down."""
-    with Server(View(memory)) as server:
+    with Server(PageData(memory)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         size = how.pop("size", (1120, 760))
         context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **how)
@@ -109,7 +109,7 @@ def main(experiment: str) -> None:
             phone = {"size": (390, 760), "color_scheme": "dark"}
             take(browser, farm, "map-phone-dark", "#/map", **phone)
         with Memory.open(experiment, read_only=True) as games:
-            own = View(games).episodes({"outcome": "won"})["rows"]
+            own = PageData(games).episodes({"outcome": "won"})["rows"]
             number = next(row["id"] for row in own if row["kind"] == "experience")
             dark: dict[str, Any] = {"color_scheme": "dark"}
             take(browser, games, "episode-dark", f"#/episode?id={number}", **dark)

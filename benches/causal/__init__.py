@@ -1,1 +1,1 @@
-"""What the causal parts are measured on, and the programs that measure them."""
+"""Benches of the causal parts, and their data."""

@@ -1,4 +1,4 @@
-"""Causal recall: what it finds beside the rules known before.
+"""Runs the causal benches and prints a table.
 
     python -m benches.causal [--count 100] [--small] [--out FILE]
 

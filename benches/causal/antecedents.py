@@ -1,4 +1,4 @@
-"""What speaks for one event of a passage being the cause of another: 24 numbers a pair.
+"""Features of a pair of events of a passage: 24 numbers for a cause ranker.
 
 How far apart they stand and on which side; what known pairs say, compared in the space of the
 event words alone (the sentence around them drowns the event); and where the candidate stands

@@ -1,4 +1,4 @@
-"""Which of the events around it led to this one: a linear ranker, refit on labelled pairs."""
+"""A linear ranker of causes within a passage, fitted on labelled pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Councils over graphs as auto-linking makes them: what keeps its place, and what asking costs."""
+"""Councils over dense auto-linked graphs: quality and cost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benches.causal.report import Figure, Report
-from benches.given import NoEmbedder
+from benches.precomputed import NoEmbedder
 from cvx.councils import Council
 from cvx.memory import Memory
 from cvx.types import Event

@@ -1,4 +1,4 @@
-"""True cause or effect against a look-alike: e-CARE, the part of its training file in CVX_DATA.
+"""e-CARE: choosing the true cause or effect over a look-alike.
 
 Ten folds by groups of rows that share no text with any other group: each row is measured once, by
 a scorer that saw none of its texts. "Wholly new" are rows whose three texts occur nowhere else in

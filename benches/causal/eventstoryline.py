@@ -1,4 +1,4 @@
-"""Causes in running news text: EventStoryLine v1.5, the sixteen topics of CVX_DATA.
+"""Causes in news text: EventStoryLine v1.5, sixteen topics of CVX_DATA.
 
 For an event with annotated causes, the other events of its document are ranked. Hidden from every
 rule: all links of the query's own document. Seen: the links of the other documents of its topic.

@@ -1,4 +1,4 @@
-"""Known pairs of cause and effect, and what their words weigh."""
+"""Fits word weights on known pairs of cause and effect."""
 
 from __future__ import annotations
 

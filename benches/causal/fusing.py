@@ -1,4 +1,4 @@
-"""How many of the memories that matter each rule finds, over many crises."""
+"""Compares fusion rules: how many relevant memories each finds over many crises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rule is given of a scenario, and the rules known before: each ranks all memories."""
+"""Published rules for ranking memories in a crisis, as baselines."""
 
 from __future__ import annotations
 

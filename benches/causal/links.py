@@ -1,4 +1,4 @@
-"""Links that a memory draws without a language model: how many are true, and what is told of them.
+"""Precision of links that a memory draws without a language model.
 
 Pairs are gathered as ``memory.causes.propose`` gathers them and weighed by a model that was fitted
 on other stories, other texts of e-CARE and other topics of EventStoryLine.

@@ -1,4 +1,4 @@
-"""Logs that interleave several stories, and of which event led to which the truth is known."""
+"""Generates event logs with interleaved stories and known causes."""
 
 from __future__ import annotations
 

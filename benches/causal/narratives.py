@@ -1,4 +1,4 @@
-"""Narratives of logs that nothing was learned from: guesses must be told as such, facts not."""
+"""Checks narratives on held-out logs: guesses must be told as guesses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events as they are told one after another, and which of them are known to have caused which."""
+"""Passages as sequences of events with labelled causes."""
 
 from __future__ import annotations
 

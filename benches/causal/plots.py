@@ -1,4 +1,4 @@
-"""Who remembers what: the plot of a crisis scenario, before anything has words or vectors.
+"""Generates crisis plots: who remembers what, before words or vectors.
 
 A crisis stands at the end of an authored chain of causes. Somebody witnessed each cause. Others
 remember things that sound like the crisis and are loud about it (distractors), a few remember

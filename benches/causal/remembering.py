@@ -1,4 +1,4 @@
-"""What a memory pays for an event, and for finding its causes among those before, in CPU time."""
+"""CPU time of adding an event and of finding its causes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benches.causal.report import Figure, Report
-from benches.given import NoEmbedder
+from benches.precomputed import NoEmbedder
 from cvx.memory import Memory
 from cvx.types import Event
 

@@ -1,4 +1,4 @@
-"""Figures beside what they must reach: a table for people, JSON for machines."""
+"""Prints figures beside their targets, and writes them as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Crisis scenarios with vectors: a plot, and an encoder that gives it a geometry.
+"""Generates crisis scenarios with vectors from a plot and an encoder.
 
 Two kinds of encoder: `Geometry` draws vectors whose similarities are set, in any dimension and
 with any share of a direction common to all texts (real encoders have one); `Told` writes

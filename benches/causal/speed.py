@@ -1,4 +1,4 @@
-"""What a walk to the causes costs, and an event with the search for its cause, in CPU time."""
+"""CPU time of a walk to causes and of adding an event with its cause search."""
 
 from __future__ import annotations
 

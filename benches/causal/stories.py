@@ -1,4 +1,4 @@
-"""Sentences for the plots: authored chains of eight crises, with everyday life around them."""
+"""Authored sentences for the crisis plots."""
 
 from __future__ import annotations
 

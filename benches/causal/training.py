@@ -1,4 +1,4 @@
-"""Training the two heads of `cvx.causal.judges.offline` on known pairs.
+"""Trains the two heads of `cvx.causal.judges.offline` on known pairs.
 
 A cause's head is to lie near the head of its effect, and far from those of the other effects in
 the batch and of the look-alike.

@@ -1,4 +1,4 @@
-"""Sentence vectors for the measurements, remembered between runs."""
+"""Sentence vectors for the benches, cached between runs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How well memory tells what is done next, and how it will end."""
+"""Benches of prediction: the next action, and the outcome of a task."""

@@ -1,4 +1,4 @@
-"""Which act is next, without names: votes of neighbours, and shares in what just happened."""
+"""Predicts the next act without names: votes of neighbours and recent shares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nearest moments of other episodes, and how they vote."""
+"""Finds the nearest situations in other episodes, and counts their votes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done next, from the moments of other episodes.
+"""Predicts the next action from similar situations in other episodes.
 
 Expert trajectories of ALFWorld; each episode is left out in turn, and once more together with all
 that share its first view. A prediction is right in type by its first word, exact with its digits

@@ -1,4 +1,4 @@
-"""How often a success is expected more than a failure, without favour to any base rate."""
+"""Pairwise accuracy: how often a success is ranked above a failure."""
 
 from __future__ import annotations
 

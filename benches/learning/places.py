@@ -1,4 +1,4 @@
-"""Where to go next: what neighbours went for, where things like the wanted one were found."""
+"""Predicts where to go next: places that neighbours went to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Candidates ranked by learned weights: a linear choice of columns that memory provides."""
+"""Ranks candidates by learned weights over columns that memory provides."""
 
 from __future__ import annotations
 

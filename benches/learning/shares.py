@@ -1,4 +1,4 @@
-"""How often something was chosen in a context, by episode, so that an episode can be left out."""
+"""Counts of choices by context, with leave-one-episode-out."""
 
 from __future__ import annotations
 

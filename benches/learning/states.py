@@ -1,4 +1,4 @@
-"""What an agent knows at each step of a text game, without the names of anything.
+"""Features of each step of a text game, without names.
 
 A word before a number is an instance. Instances of the goal's nouns become ``{0}``, ``{1}``, the
 place the agent went to last ``@``, all others ``#``.

@@ -1,4 +1,4 @@
-"""Tasks that were tried several times, and an index that recalls the trials of similar ones."""
+"""Tasks tried several times, and an index that recalls trials of similar tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a task will end: from other trials of it, and from other tasks alone.
+"""Predicts whether a task succeeds, from other trials of it or of other tasks.
 
 Airline episodes of tau-bench (50 tasks, 4 trials each). Everything is fixed beforehand, so nothing
 is tuned on what is measured: a prior's strength follows from the number of features, and the

@@ -1,4 +1,4 @@
-"""Filters that never came before: new bounds at every call, as those of an agent that moves on.
+"""Filters used for the first time: new bounds at every call.
 
 An index with every kind of column is asked under filters of one kind, each accepting about one row
 in a hundred. *Cold*: more filters in turn than an index remembers. *Warm*: one filter again and

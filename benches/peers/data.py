@@ -1,4 +1,4 @@
-"""The vectors, the queries, what filters accept, and the truth."""
+"""Vectors, queries, filters and true neighbours for the comparison."""
 
 from __future__ import annotations
 

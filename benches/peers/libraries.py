@@ -1,4 +1,4 @@
-"""Each library behind the same few calls, by its own public Python API.
+"""Adapters: each library behind the same few calls.
 
 Every one has `build_s` in CPU seconds and `note`, the parameters it runs with. A search returns
 node ids, nearest first; what a library cannot do, it lacks.

@@ -1,8 +1,8 @@
-"""Builds, the floor of a call, bytes, opening, cold filters, searches that look around a hit."""
+"""Other comparisons: builds, call overhead, bytes, opening, cold filters."""
 
 from __future__ import annotations
 
-from benches.growing import HEADER, Mixture, exponent, grown, show
+from benches.growing_index import HEADER, Mixture, exponent, grown, show
 from benches.peers import cold
 from benches.peers.data import real
 from benches.peers.ours import EDGES

@@ -1,4 +1,4 @@
-"""What only cvx is asked: the floor of a call, opening, bytes, searches over edges and time."""
+"""Measurements of cvx alone: edges, time, opening, bytes."""
 
 from __future__ import annotations
 

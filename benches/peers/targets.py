@@ -1,4 +1,4 @@
-"""A line of the table: what was measured, what it must be, and by how much it falls short."""
+"""One line of the table: the figure, its target, the shortfall."""
 
 from __future__ import annotations
 

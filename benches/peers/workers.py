@@ -1,4 +1,4 @@
-"""One process a library, asked in turn; what is timed is the CPU time of that process."""
+"""One process for each library; CPU time is measured in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far planted memories get: up a ranking, and into what an agent does.
+"""Poisoning attacks on recall and on advice: how far planted memories get.
 
     python -m benches.poisoning [--only talks worlds] [--out runs/bench/poisoning.json]
 

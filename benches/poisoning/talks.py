@@ -1,4 +1,4 @@
-"""Attacks on what is recalled: planted among a thousand turns of the shared conversations."""
+"""Poisoning attacks on recall, in shared conversations."""
 
 from __future__ import annotations
 

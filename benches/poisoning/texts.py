@@ -1,4 +1,4 @@
-"""What an attacker writes: one set that the defences were written on, one that they never saw."""
+"""Attack texts: a set used in development, and a held-out set."""
 
 # ruff: noqa: RUF001
 # Look-alike letters and other scripts are what is tested.

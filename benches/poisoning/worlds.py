@@ -1,4 +1,4 @@
-"""Attacks on what is advised: planted episodes of success in the small text worlds."""
+"""Poisoning attacks on advice, in the small text worlds."""
 
 from __future__ import annotations
 

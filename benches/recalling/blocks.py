@@ -1,4 +1,4 @@
-"""How much of the evidence reaches the prompt: whole turns inside blocks of several sizes."""
+"""How much of the evidence gets into the prompt, for several budgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the first hit of each question says of itself, and how far that is true."""
+"""Calibration of the first hit's relevance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recall that learns: feedback on what was shown, question by question."""
+"""Recall that learns from feedback, question by question."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benches.recalling.given import GivenVectors
+from benches.recalling.precomputed import GivenVectors
 from cvx.embed import Embedder, LexicalEmbedder
 from cvx.evaluation.labels import Label
 from cvx.memory import Memory

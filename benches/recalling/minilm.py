@@ -1,4 +1,4 @@
-"""The real MiniLM, where the package that carries its weights is installed."""
+"""The MiniLM embedder, where its package is installed."""
 
 from __future__ import annotations
 

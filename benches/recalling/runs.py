@@ -1,4 +1,4 @@
-"""The parts of ``benches/recall.py``: each prints its tables and returns what it found."""
+"""The parts of ``benches/recall.py``: each runs one measurement and prints its table."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from benches.recalling.baselines import baselines
 from benches.recalling.blocks import BUDGETS
 from benches.recalling.blocks import blocks as whole_turns
 from benches.recalling.first_hits import asked_once, calibrated_to
-from benches.recalling.hostile import SHARE, TRUST, attacked
 from benches.recalling.learned import learned
+from benches.recalling.planted import SHARE, TRUST, attacked
 from cvx.embed import Embedder
 from cvx.evaluation import (
     Label,

@@ -1,4 +1,4 @@
-"""What another process waits for."""
+"""How long another process waits for the lock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers on disk: the same question to the same model is asked once."""
+"""A cache of a language model's answers on disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened in a run, a line of JSON each, so that it can be read again later."""
+"""The audit log of a run: one JSON object a line."""
 
 from __future__ import annotations
 

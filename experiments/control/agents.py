@@ -1,4 +1,4 @@
-"""Who meets the problems: the memory, its learner alone, and tabular Q-learning."""
+"""Agents for the control problems: memory, its advisor alone, tabular Q-learning."""
 
 # ruff: noqa: D102
 # What the methods of an agent do is told once, by Agent.

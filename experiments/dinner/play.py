@@ -1,4 +1,4 @@
-"""Plays the dinner: what each speaker can say is what stands in its prompt."""
+"""Plays the dinner; each speaker can only say what is in its prompt."""
 
 from __future__ import annotations
 

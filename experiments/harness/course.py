@@ -1,4 +1,4 @@
-"""One arm with one seed, game by game, on a memory that may outlive the process."""
+"""Plays one arm with one seed, game by game; resumes after a kill."""
 
 from __future__ import annotations
 

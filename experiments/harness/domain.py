@@ -1,4 +1,4 @@
-"""What an experiment needs to know of the games that it plays."""
+"""The protocol of a domain: its games and its demonstrations."""
 
 from __future__ import annotations
 

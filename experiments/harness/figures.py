@@ -1,4 +1,4 @@
-"""All figures of an experiment, as plain values."""
+"""Computes all figures of an experiment as plain values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configurations of memory that the arms compare."""
+"""Configurations of the learning loop that the arms compare."""
 
 from __future__ import annotations
 

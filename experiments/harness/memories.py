@@ -1,4 +1,4 @@
-"""Memories of the experiment: learning can be paused, failures can be let in."""
+"""Variants of memory for the arms: learning paused, failures recalled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The curves of an experiment, drawn."""
+"""Draws the learning curves of an experiment."""
 
 from __future__ import annotations
 

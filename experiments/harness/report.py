@@ -1,4 +1,4 @@
-"""What an experiment is shown as: tables for a terminal, and a JSON file."""
+"""Reports of an experiment: tables for a terminal, and a JSON file."""
 
 from __future__ import annotations
 

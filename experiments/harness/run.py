@@ -1,4 +1,4 @@
-"""Playing all arms and seeds, in worker processes."""
+"""Plays all arms and seeds in worker processes."""
 
 from __future__ import annotations
 

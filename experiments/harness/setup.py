@@ -1,4 +1,4 @@
-"""What is to be played."""
+"""The setup of an experiment: arms, seeds, games, options."""
 
 from __future__ import annotations
 

@@ -5,17 +5,17 @@ that it shares episodes with; a demonstrated command becomes a subgoal by taking
 the goal gave; what is recalled for a new goal is filled with the new names.
 """
 
-from experiments.plans.agenda import Agenda, Item
-from experiments.plans.atlas import Atlas
 from experiments.plans.attempt import Attempt, Wish, plan_of, use_key
 from experiments.plans.binding import Binding, signature, verbs
 from experiments.plans.demonstration import Demonstrations, Observation, Played
 from experiments.plans.lessons import MOMENT, PLAN, SUBGOAL
 from experiments.plans.lexicon import Lexicon
 from experiments.plans.memory import PlanMemory
-from experiments.plans.moments import Advice, Consulted, moment
+from experiments.plans.open_clauses import Item, OpenClauses
+from experiments.plans.place_map import PlaceMap
 from experiments.plans.pursuit import Pursuit, complete
 from experiments.plans.searches import Search, Searches, Trial
+from experiments.plans.situations import Advice, Consulted, moment
 from experiments.plans.words import arguments, kind, mentions, shape, template
 
 __all__ = [
@@ -23,8 +23,6 @@ __all__ = [
     "PLAN",
     "SUBGOAL",
     "Advice",
-    "Agenda",
-    "Atlas",
     "Attempt",
     "Binding",
     "Consulted",
@@ -32,6 +30,8 @@ __all__ = [
     "Item",
     "Lexicon",
     "Observation",
+    "OpenClauses",
+    "PlaceMap",
     "PlanMemory",
     "Played",
     "Pursuit",

@@ -1,4 +1,4 @@
-"""One plan while it is carried out."""
+"""One plan while it is carried out, step by step."""
 
 from __future__ import annotations
 

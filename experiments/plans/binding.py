@@ -1,4 +1,4 @@
-"""Abstract commands: variables in the place of the goal's things, and what they stand for."""
+"""Plans with variables: replaces names by variables, and binds them to things in a game."""
 
 from __future__ import annotations
 

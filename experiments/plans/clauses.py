@@ -1,4 +1,4 @@
-"""Goals of several clauses, and which clause of its goal each command of a demonstration serves."""
+"""Splits a goal into clauses, and finds the clause that each demonstrated command serves."""
 
 from __future__ import annotations
 

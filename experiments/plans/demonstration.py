@@ -1,4 +1,4 @@
-"""What is seen of a task that is done by commands, and how somebody else did it."""
+"""Types of a demonstration: what was seen, and the command given then."""
 
 from __future__ import annotations
 

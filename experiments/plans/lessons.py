@@ -1,4 +1,4 @@
-"""What a memory learns from episodes beside recalling them, and learns again when it is opened."""
+"""What is learned from demonstrations beside the plans, and rebuilt when a memory is opened."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from cvx.errors import InvalidInputError
 from cvx.scoring import Durations
 from cvx.types import Episode
-from experiments.plans.atlas import moving
 from experiments.plans.clauses import Goal, align, clauses, holds, instructs, names_in
-from experiments.plans.deeds import Deed, settled
+from experiments.plans.command_history import PastCommand, settled
 from experiments.plans.demonstration import Demonstrations, Played
 from experiments.plans.lexicon import Lexicon
+from experiments.plans.place_map import moving
 from experiments.plans.searches import EXPLORED, ORIGIN, Search, Searches, Trial
 from experiments.plans.words import arguments, rest, shape, template, variables_of, words
 
@@ -150,7 +150,7 @@ def _settled(steps: list[Shown], slots: Sequence[str], lexicon: Lexicon) -> list
         if step.aimed:
             opened = frozenset(step.after).difference(step.commands)
             spent = step.command not in step.after
-            deeds.append(Deed(step.command, "", place, None, opened, spent))
+            deeds.append(PastCommand(step.command, "", place, None, opened, spent))
     kept = {deed.attempt for deed in settled(deeds, slots, lexicon)}
     return [step for place, step in enumerate(steps) if not step.aimed or place in kept]
 

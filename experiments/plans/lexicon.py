@@ -1,4 +1,4 @@
-"""What remembered episodes teach about the words of goals and the shapes of commands."""
+"""Learns the words of goals and the shapes of commands from remembered episodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans and moments in an `ActiveMemory`: what is shown and tried becomes what to do."""
+"""`PlanMemory`: stores plans and situations in an `ActiveMemory`, and recalls them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from typing import Literal
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.types import Cue, Decision, Filter, Hit
-from experiments.plans.agenda import Item
 from experiments.plans.attempt import Attempt, Wish
 from experiments.plans.binding import Binding, signature
-from experiments.plans.choosing import choose
 from experiments.plans.clauses import holds
-from experiments.plans.deeds import Deed, lasting
+from experiments.plans.command_history import PastCommand, lasting
 from experiments.plans.demonstration import Demonstrations
 from experiments.plans.lessons import (
     COMPOSED,
@@ -35,8 +33,10 @@ from experiments.plans.lessons import (
     timed,
     understand,
 )
-from experiments.plans.moments import Advice, Consulted, moment, tally
+from experiments.plans.open_clauses import Item
+from experiments.plans.plan_choice import choose
 from experiments.plans.searches import Search
+from experiments.plans.situations import Advice, Consulted, moment, tally
 from experiments.plans.space import Space
 from experiments.plans.words import filled, shape, template, variables_of
 
@@ -283,7 +283,7 @@ class PlanMemory:
         if self.searching:
             take_trials(self.searches, episode)
 
-    def composed(self, attempt: Attempt, deeds: Iterable[Deed]) -> None:
+    def composed(self, attempt: Attempt, deeds: Iterable[PastCommand]) -> None:
         """Remember, beside the plan that reached a clause, all that was done for it and lasted.
 
         After attempts in vain the last plan alone may not have been enough. Nothing is added where
@@ -294,7 +294,7 @@ class PlanMemory:
         ----------
         attempt : Attempt
             The last one, before it is closed.
-        deeds : iterable of Deed
+        deeds : iterable of PastCommand
             Of all attempts at this clause.
         """
         if attempt.holds:

@@ -1,15 +1,15 @@
-"""A goal while it is gone after: which clause is next, and what became of the attempts at it."""
+"""Pursues a goal clause by clause, and closes each attempt with its outcome."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from experiments.plans.agenda import Agenda
 from experiments.plans.attempt import Attempt
 from experiments.plans.binding import signature, verbs
-from experiments.plans.deeds import Deed
+from experiments.plans.command_history import PastCommand
 from experiments.plans.demonstration import Observation
 from experiments.plans.memory import PlanMemory
+from experiments.plans.open_clauses import OpenClauses
 from experiments.plans.searches import Search
 from experiments.plans.words import shape
 
@@ -47,7 +47,7 @@ class Pursuit:
 
     def __init__(self, plans: PlanMemory, seen: Observation, patience: int) -> None:
         self.plans, self.patience = plans, patience
-        self.agenda, self.search = Agenda(seen.goal), Search(seen)
+        self.agenda, self.search = OpenClauses(seen.goal), Search(seen)
         self.attempts, self.score = 0, 0.0
         self._attempt: Attempt | None = None
         self._held: list[Attempt] = []
@@ -107,7 +107,9 @@ class Pursuit:
         opened = frozenset(commands).difference(before)
         aim = None if attempt.explored else attempt.plan[attempt.place - 1]
         self.agenda.current.deeds.append(
-            Deed(command, attempt.moment, self.attempts, aim, opened, command not in commands)
+            PastCommand(
+                command, attempt.moment, self.attempts, aim, opened, command not in commands
+            )
         )
         explored = attempt.explored and command != attempt.redo
         self.search.saw(commands, explored=explored)

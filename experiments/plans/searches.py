@@ -1,4 +1,4 @@
-"""What was explored for what was missing, and whether it led on: where to look, and where not."""
+"""Exploration for missing things: where to look, learned from where things were found."""
 
 from __future__ import annotations
 

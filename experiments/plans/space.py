@@ -1,4 +1,4 @@
-"""Where goals, plans and moments lie in a memory's space."""
+"""Vectors for goals, plans and situations in a memory's vector space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading goals and commands: function words, names, instances, shapes; no word of a domain."""
+"""Parses goals and commands: function words, names, instances, shapes; no domain words."""
 
 from __future__ import annotations
 

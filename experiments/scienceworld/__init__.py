@@ -1,1 +1,1 @@
-"""ScienceWorld's experiments of a school's science class: a domain that nobody tuned on."""
+"""ScienceWorld's school experiments as a domain that nobody tuned on."""

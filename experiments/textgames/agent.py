@@ -13,10 +13,18 @@ from typing import Any
 
 from cvx.learn.loop import ActiveMemory
 from experiments.errors import GameError
-from experiments.plans import Atlas, Attempt, Demonstrations, PlanMemory, Pursuit, complete, shape
+from experiments.plans import (
+    Attempt,
+    Demonstrations,
+    PlaceMap,
+    PlanMemory,
+    Pursuit,
+    complete,
+    shape,
+)
 from experiments.textgames.explore import Explorer
 from experiments.textgames.game import Game, Result
-from experiments.textgames.sight import Sight
+from experiments.textgames.game_state import GameState
 
 
 class Agent:
@@ -83,7 +91,7 @@ class Agent:
         """
         plans = self.plans
         decisions, seconds = plans.decisions, plans.seconds
-        sight = Sight(game.reset(), Atlas(plans.lexicon.moves))
+        sight = GameState(game.reset(), PlaceMap(plans.lexicon.moves))
         pursuit, over = Pursuit(plans, sight.seen, self.patience), False
         try:
             while not over:
@@ -101,7 +109,7 @@ class Agent:
         won, score = complete(pursuit.score), pursuit.score
         return Result(won, len(sight.done), pursuit.attempts, *spent, score)
 
-    def _command(self, attempt: Attempt, sight: Sight) -> str:
+    def _command(self, attempt: Attempt, sight: GameState) -> str:
         """Return the next command of the plan, or one that may make it possible."""
         if not sight.commands:
             raise GameError(

@@ -1,4 +1,4 @@
-"""The controls: what shows by contrast what learning and retrieval contribute."""
+"""Control players without retrieval or with shuffled memory, for comparison."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What a command is worth while the next step of a plan is not possible yet."""
+"""Explores: weighs commands while the next step of a plan is not possible yet."""
 
 from __future__ import annotations
 
 from experiments.plans import Advice, Lexicon, Wish, arguments, kind, shape
-from experiments.textgames.sight import Sight
+from experiments.textgames.game_state import GameState
 
 # What nobody did in such a moment has this share of all votes, times the chance that it is a means:
 # .05 won more tuning games (seeds 104-109, two halves of valid_train) than .02, .1 and .2.
@@ -15,7 +15,7 @@ class Explorer:
 
     Parameters
     ----------
-    sight : Sight
+    sight : GameState
     wish : Wish
         What the next step of the plan needs.
     advice : Advice
@@ -23,7 +23,7 @@ class Explorer:
     lexicon : Lexicon
     """
 
-    def __init__(self, sight: Sight, wish: Wish, advice: Advice, lexicon: Lexicon) -> None:
+    def __init__(self, sight: GameState, wish: Wish, advice: Advice, lexicon: Lexicon) -> None:
         self.sight, self.wish, self.advice, self.lexicon = sight, wish, advice, lexicon
         here = {a.word for c in sight.commands for a in arguments(c)}
         self.ways = sight.atlas.toward(({kind(t) for t in wish.things} | wish.shown) - here)

@@ -1,4 +1,4 @@
-"""A text game and who plays it."""
+"""Protocols of a text game and of a player, and the result of a game."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A language model in the agent's place.
+"""A language model as a player: asks it for the next command.
 
 What memory returns reaches the model inside the *user* message, fenced and labelled as evidence:
 recalled text is data of unknown origin and must never gain the authority of a system message.

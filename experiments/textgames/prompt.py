@@ -1,4 +1,4 @@
-"""What a language model is told, and how its answer is read."""
+"""Prompts for a language model that plays, and parsing of its answers."""
 
 from __future__ import annotations
 

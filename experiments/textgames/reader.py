@@ -1,4 +1,4 @@
-"""A language model that plays with what memory recalls for it in words."""
+"""A language model that plays with recalled episodes in its prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plays worlds with agents and makes figures of it."""
+"""Plays the small worlds with agents and computes figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever plays a world: agents that ask cvx, and baselines that do not."""
+"""Agents that play the small worlds: some ask cvx, others are baselines."""
 
 # ruff: noqa: D102, ARG002
 # What the methods of an agent do is told once, by Agent.

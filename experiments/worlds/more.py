@@ -1,4 +1,4 @@
-"""Worlds of the same kind as ``worlds``: one known from an issue, and some that nobody tuned on."""
+"""More small text worlds: one from an issue, and some that nobody tuned on."""
 
 # ruff: noqa: D102, ARG002
 # What the methods of a world do is told once, by World.

@@ -1,4 +1,4 @@
-"""Checks of the arguments of public methods: one for each kind, and a decorator that runs them.
+"""Checks arguments of public methods (types, bounds, times, events) and raises typed errors.
 
 Types are checked where a call comes in, so that a wrong one is refused by name before anything
 happens. What a value means (whether there is such an event, whether a range is in order) is checked

@@ -1,4 +1,4 @@
-"""The cue: what the agent is after right now, rebuilt every turn."""
+"""The cue: builds the query of a recall from the agent's goal, subtask and open questions."""
 
 from __future__ import annotations
 

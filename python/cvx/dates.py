@@ -1,4 +1,4 @@
-"""Dates that a question names, and dates that a memory means by "last Friday".
+"""Reads dates in questions, and resolves "last Friday" and the like in stored text.
 
 The grammar is small on purpose, and English: a day with month and year in either order ("7 May
 2023", "May 7th, 2023"), an ISO date ("2023-05-07"), a day and month without a year, a month with or

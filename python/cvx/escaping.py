@@ -1,4 +1,4 @@
-r"""Stored text where it is shown: on a terminal, in JSON and messages, in a prompt.
+r"""Escapes stored text where it is shown: terminal, HTML, JSON, messages, prompts.
 
 What is remembered may come from anybody. Shown as it is, it could move the cursor of a terminal,
 turn around or hide what is read, pass for a line of ours, close the block that it stands in, or

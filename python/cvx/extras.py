@@ -1,4 +1,4 @@
-"""Optional packages: which part of cvx needs which, and the error that names those to install."""
+"""Optional packages: which part of cvx needs which; the error that says what to install."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lazy names of a package: loaded when first used, so that importing it stays cheap."""
+"""Lazy imports: names of a package that are loaded when first used."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from cvx.arguments import an_event
 from cvx.errors import FileError, InvalidInputError
 from cvx.escaping import one_line
 from cvx.extras import needs
-from cvx.inspect import View
+from cvx.inspect import PageData
 from cvx.scoring import Calibration
 from cvx.types import shorten
 
@@ -238,7 +238,7 @@ def plot_timeline(memory: Memory, axes: Axes | None = None) -> Axes:
         matplotlib or polars is not installed (extras ``plot`` and ``inspect``).
     """
     axes = _axes(axes, (9.0, 2.6))
-    bins = View(memory).timeline({"state": "active"})["bins"]
+    bins = PageData(memory).timeline({"state": "active"})["bins"]
     below = [0] * len(bins)
     starts = [one["since"] for one in bins]
     kinds = (("other", "no outcome"), ("lost", "lost"), ("won", "won"))
@@ -270,7 +270,7 @@ def plot_map(memory: Memory, axes: Axes | None = None, *, most: int = 12) -> Axe
         As for `plot_timeline`.
     """
     axes = _axes(axes, (8.0, 5.5))
-    told = View(memory).map()
+    told = PageData(memory).map()
     named: list[Place] = []
     largest = max((one["events"] for one in told["regions"]), default=1)
     for one in told["points"]:
@@ -307,7 +307,7 @@ def plot_chain(memory: Memory, event: AnEvent | str, axes: Axes | None = None) -
         No such event, or none that fits the words.
     """
     axes = _axes(axes, (10.0, 4.5))
-    told = View(memory).chain(
+    told = PageData(memory).chain(
         {"of": event if isinstance(event, str) else str(an_event("event", event))}
     )
     columns: dict[int, list[int]] = {}
@@ -387,7 +387,7 @@ def plot_episode(memory: Memory, episode: int, axes: Axes | None = None) -> Axes
         No such episode.
     """
     axes = _axes(axes, (9.0, 4.0))
-    told = View(memory).episode({"id": str(episode)})
+    told = PageData(memory).episode({"id": str(episode)})
     unit = "chance of success"
     for place, step in enumerate(told["steps"], start=1):
         advice = step["advice"]
@@ -430,7 +430,7 @@ def plot_curves(memory: Memory, axes: Axes | None = None) -> Axes:
         As for `plot_timeline`.
     """
     axes = _axes(axes, (9.0, 4.0))
-    curves = View(memory).curves()
+    curves = PageData(memory).curves()
     ends = []
     for curve, colour in zip(curves, _LINES, strict=False):
         at, values = zip(*curve["points"], strict=True)

@@ -1,4 +1,4 @@
-"""Confidence intervals of rates and of means in groups; beliefs about chances (Beta, Dirichlet).
+"""Confidence intervals (Wilson, bootstrap by group) and beliefs about chances (Beta, Dirichlet).
 
 Things of one group, such as the questions on one conversation, resemble each other: whole groups
 are drawn, never single things.

@@ -1,4 +1,4 @@
-"""cvx.TemporalIndex: the raw index, and what needs scores and a region model."""
+"""`cvx.TemporalIndex`: the raw index plus Bayesian search and the region model."""
 
 from __future__ import annotations
 

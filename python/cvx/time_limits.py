@@ -1,4 +1,4 @@
-"""Runs the user's code under a time limit: few calls at once, in threads of their own."""
+"""Runs the user's callables under a time limit, few at a time, in worker threads."""
 
 from __future__ import annotations
 

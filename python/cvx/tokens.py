@@ -1,4 +1,4 @@
-"""Token counts: an estimate of how long a text is for a language model."""
+"""Estimates how many tokens a text is for a language model."""
 
 from __future__ import annotations
 

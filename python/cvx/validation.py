@@ -1,4 +1,4 @@
-"""What may be stored: every value that is written is checked here, before anything is committed.
+"""Validates values before they are stored: text, time, metadata, reward, vector, tags.
 
 What passes survives recall, reopening, export and import; what would not is refused with an error
 that names the value, the bound and the cure. The record's writer, the loop, imports and the doctor

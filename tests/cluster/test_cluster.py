@@ -263,7 +263,7 @@ def test_a_host_that_was_away_comes_back_as_a_copy(nodes: LocalCluster, tmp_path
         assert texts == ["before", *(f"meanwhile {n}" for n in range(20)), "after"]
 
 
-def test_hosts_outlive_the_process_of_the_directory(nodes: LocalCluster, tmp_path: Path) -> None:
+def test_hosts_outlive_the_process_of_the_coordinator(nodes: LocalCluster, tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         name = two_homes(memory)[0]
         memory.add("before", namespace=name)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cvx.embed import LexicalEmbedder
-from cvx.inspect import Server, View
+from cvx.inspect import PageData, Server
 from cvx.memory import Memory
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def served(folder: Path, *, edit: bool = False) -> Iterator[Site]:
     """Serve a store while a test runs."""
     with (
         Memory.open(folder, read_only=not edit) as memory,
-        Server(View(memory, can_edit=edit)) as server,
+        Server(PageData(memory, can_edit=edit)) as server,
     ):
         running = threading.Thread(target=server.serve_forever, daemon=True)
         running.start()

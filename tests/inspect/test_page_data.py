@@ -11,7 +11,7 @@ import pytest
 
 from cvx.embed import LexicalEmbedder
 from cvx.errors import CvxError, InvalidInputError, ReadOnlyError, UnknownError
-from cvx.inspect import View
+from cvx.inspect import PageData
 from cvx.inspect.map_layout import flattened
 from cvx.inspect.server import ASKED, WHOLE
 from cvx.memory import Memory
@@ -19,16 +19,16 @@ from tests.inspect.conftest import DAY, HOSTILE, START
 
 
 @pytest.fixture
-def view(store: Path) -> Iterator[View]:
+def view(store: Path) -> Iterator[PageData]:
     with Memory.open(store, read_only=True) as memory:
-        yield View(memory)
+        yield PageData(memory)
 
 
-def ids(view: View, **asked: str) -> list[int]:
+def ids(view: PageData, **asked: str) -> list[int]:
     return [row["id"] for row in view.events(asked)["rows"]]
 
 
-def test_the_overview_counts_and_lists_what_a_filter_can_choose(view: View) -> None:
+def test_the_overview_counts_and_lists_what_a_filter_can_choose(view: PageData) -> None:
     told = view.overview()
     assert (told["events"], told["active"], told["episodes"]) == (16, 16, 4)
     assert {one["value"]: one["events"] for one in told["namespace"]} == {"": 15, "bob": 1}
@@ -36,7 +36,7 @@ def test_the_overview_counts_and_lists_what_a_filter_can_choose(view: View) -> N
     assert {one["value"] for one in told["tag"]} >= {"house", "task:hats"}
 
 
-def test_filters_agree_with_the_filters_of_the_memory(view: View) -> None:
+def test_filters_agree_with_the_filters_of_the_memory(view: PageData) -> None:
     for asked, where in (
         ({"entity": "ana"}, {"entities": "ana"}),
         ({"kind": "note"}, {"kind": "note"}),
@@ -57,14 +57,14 @@ def test_filters_agree_with_the_filters_of_the_memory(view: View) -> None:
 def test_every_page_of_many_events_comes_once(tmp_path: Path) -> None:
     with Memory(embedder=LexicalEmbedder(32)) as memory:
         memory.add_many([{"text": f"rain {at}", "timestamp": at // 3} for at in range(120)])
-        view = View(memory)
+        view = PageData(memory)
         pages = [ids(view, page=str(page)) for page in range(3)]
         assert [len(page) for page in pages] == [50, 50, 20]
         assert sorted(number for page in pages for number in page) == list(range(1, 121))
         assert ids(view, page="3") == []
 
 
-def test_the_timeline_counts_what_passes(view: View) -> None:
+def test_the_timeline_counts_what_passes(view: PageData) -> None:
     told = view.timeline({"namespace": ""})
     assert sum(one["won"] for one in told["bins"]) == len(ids(view, outcome="won"))
     assert sum(one["lost"] for one in told["bins"]) == len(ids(view, outcome="lost"))
@@ -79,11 +79,11 @@ def test_times_from_end_to_end_of_what_a_store_can_hold_have_a_timeline() -> Non
     with Memory(embedder=LexicalEmbedder(32), clock="ticks") as memory:
         for time in (-(2**62), 0, 2**62 - 1):
             memory.add("an end of time", timestamp=time)
-        told = View(memory).timeline({})
+        told = PageData(memory).timeline({})
         assert sum(one["other"] for one in told["bins"]) == 3
 
 
-def test_an_event_is_told_with_versions_links_and_where_it_was_shown(view: View) -> None:
+def test_an_event_is_told_with_versions_links_and_where_it_was_shown(view: PageData) -> None:
     drain, flood = view.event({"id": "1"}), view.event({"id": "2"})
     assert [one["text"] for one in drain["history"]] == ["the drain was full"]
     assert drain["version"] == 2
@@ -96,7 +96,7 @@ def test_an_event_is_told_with_versions_links_and_where_it_was_shown(view: View)
         view.event({"id": "x"})
 
 
-def test_a_chain_has_causes_before_and_consequences_after(view: View) -> None:
+def test_a_chain_has_causes_before_and_consequences_after(view: PageData) -> None:
     told = view.chain({"of": "2"})
     assert {node["id"]: node["depth"] for node in told["nodes"]} == {1: -1, 2: 0, 3: 1}
     assert {(edge["from"], edge["to"]) for edge in told["edges"]} == {(1, 2), (2, 3)}
@@ -105,7 +105,7 @@ def test_a_chain_has_causes_before_and_consequences_after(view: View) -> None:
 
 
 @pytest.mark.requirement("B21")
-def test_a_recall_is_taken_apart_factor_by_factor_beside_what_it_was_then(view: View) -> None:
+def test_a_recall_is_taken_apart_factor_by_factor_beside_what_it_was_then(view: PageData) -> None:
     told = view.recall({"cue": "The Cellar flooded"})
     for hit in told["now"]:
         shares = sum(factor["share"] for factor in hit["factors"])
@@ -122,12 +122,12 @@ def test_a_recall_is_taken_apart_factor_by_factor_beside_what_it_was_then(view: 
 def test_asking_for_a_recall_counts_and_notes_nothing(store: Path) -> None:
     with Memory.open(store) as memory:
         before = memory.frames.decisions().height
-        View(memory).recall({"cue": "the cellar"})
+        PageData(memory).recall({"cue": "the cellar"})
         assert memory.frames.decisions().height == before
 
 
 @pytest.mark.requirement("B21")
-def test_an_episode_tells_what_each_action_was_expected_to_be_worth(view: View) -> None:
+def test_an_episode_tells_what_each_action_was_expected_to_be_worth(view: PageData) -> None:
     last = view.episodes({})["rows"][0]
     told = view.episode({"id": str(last["id"])})
     assert [step["action"] for step in told["steps"]] == ["right", "take"]
@@ -146,12 +146,12 @@ def test_an_episode_that_has_not_ended_is_shown(tmp_path: Path) -> None:
         run = memory.episode("find the hat")
         run.advise("a hall", ["left"])
         run.act("left")
-        told = View(memory).episode({"id": str(run.id)})
+        told = PageData(memory).episode({"id": str(run.id)})
         assert (told["reward"], told["steps"][0]["action"]) == (None, "left")
         run.discard()
 
 
-def test_learning_tells_curves_regions_and_weights(view: View) -> None:
+def test_learning_tells_curves_regions_and_weights(view: PageData) -> None:
     told = view.learning({})
     (curve,) = told["curves"]
     assert (curve["name"], curve["episodes"]) == ("hats", 4)
@@ -167,13 +167,13 @@ def test_curves_of_tasks_stand_where_their_episodes_were_among_all() -> None:
             with memory.episode(task, task=task) as episode:
                 episode.act("look", observation=f"a room {at}")
                 episode.end(float(task == "keys"))
-        curves = {one["name"]: one["points"] for one in View(memory).curves()}
+        curves = {one["name"]: one["points"] for one in PageData(memory).curves()}
         assert [at for at, _ in curves["keys"]] == [2, 4, 5]
         assert [at for at, _ in curves["hats"]] == [1, 3]
         assert curves["all tasks"][-1] == [5, pytest.approx(0.6)]
 
 
-def test_every_event_lies_in_one_region_of_the_map(view: View) -> None:
+def test_every_event_lies_in_one_region_of_the_map(view: PageData) -> None:
     told = view.map()
     assert sum(one["events"] for one in told["regions"]) == 16
     for one in told["regions"]:
@@ -196,7 +196,7 @@ def test_places_are_the_same_in_every_run_and_fill_the_picture() -> None:
 def test_an_empty_store_answers_everything_with_nothing(tmp_path: Path) -> None:
     Memory.open(tmp_path / "new", embedder=LexicalEmbedder(32)).close()
     with Memory.open(tmp_path / "new", read_only=True) as memory:
-        view = View(memory)
+        view = PageData(memory)
         assert view.events({})["rows"] == view.timeline({})["bins"] == []
         assert view.map()["regions"] == view.linked()["rows"] == view.episodes({})["rows"] == []
         assert view.learning({})["curves"] == []
@@ -208,7 +208,7 @@ def test_a_memory_of_a_megabyte_is_short_in_lists_and_whole_by_itself(tmp_path: 
     text = "all the same " * 80_000
     with Memory(embedder=LexicalEmbedder(32)) as memory:
         memory.add(text)
-        view = View(memory)
+        view = PageData(memory)
         assert len(view.events({})["rows"][0]["text"]) == 300
         assert len(json.dumps([view.map(), view.chain({"of": "1"}), view.decisions({})])) < 5_000
         assert view.event({"id": "1"})["text"] == text
@@ -221,7 +221,7 @@ def test_words_find_the_memories_of_every_namespace() -> None:
         tea = ana.add("Ana poured the tea", key="\u202etea").id
         ana.add("the cellar flooded at night")
         boat = memory.within("bob").add("Bob painted his boat").id
-        view = View(memory)
+        view = PageData(memory)
         assert view.recall({"cue": "who poured the tea?"})["now"][0]["id"] == tea
         assert view.recall({"cue": "the tea", "namespace": ""})["now"] == []
         bob = memory.within("bob")
@@ -235,13 +235,13 @@ def test_words_find_the_memories_of_every_namespace() -> None:
 
 
 @pytest.mark.parametrize("page", [2**62, 2**31])
-def test_a_page_that_no_store_has_is_refused(view: View, page: int) -> None:
+def test_a_page_that_no_store_has_is_refused(view: PageData, page: int) -> None:
     for ask in (view.events, view.decisions, view.episodes):
         with pytest.raises(InvalidInputError, match="page is"):
             ask({"page": str(page)})
 
 
-def test_what_hides_or_steers_is_written_out(view: View) -> None:
+def test_what_hides_or_steers_is_written_out(view: PageData) -> None:
     assert view.event({"id": "4"})["text"] == HOSTILE
     assert view.event({"id": "5"})["text"] == "\\u001b[31mred\\u001b[0m \\u202egnp.exe"
 
@@ -251,14 +251,14 @@ def test_what_others_write_is_seen(store: Path, tmp_path: Path) -> None:
     with Memory.open(folder, embedder=LexicalEmbedder(32)) as writer:
         writer.add("before")
         with Memory.open(folder, read_only=True) as memory:
-            view = View(memory)
+            view = PageData(memory)
             assert ids(view) == [1]
             writer.add("after")
             assert ids(view, q="after") == [2]
             assert sum(one["events"] for one in view.map()["regions"]) == 2
 
 
-def test_before_all_events_are_read_a_page_shows_those_written_last(view: View) -> None:
+def test_before_all_events_are_read_a_page_shows_those_written_last(view: PageData) -> None:
     whole = view.events({})
     view._first.clear()
     told = view.events({"state": "active"})
@@ -269,23 +269,23 @@ def test_before_all_events_are_read_a_page_shows_those_written_last(view: View) 
     assert view.events({"q": "cellar"})["total"] == 1
 
 
-def test_what_was_prepared_is_what_would_be_read(view: View) -> None:
+def test_what_was_prepared_is_what_would_be_read(view: PageData) -> None:
     view.prepare()
     assert view.timeline({})["bins"]
     assert view.overview()["events"] == 16
 
 
-def test_a_view_that_only_reads_changes_nothing(view: View) -> None:
+def test_a_view_that_only_reads_changes_nothing(view: PageData) -> None:
     with pytest.raises(ReadOnlyError):
         view.change({"id": 1, "text": "other words"})
 
 
 def test_a_bound_memory_has_no_view_of_the_whole_store() -> None:
     with Memory(embedder=LexicalEmbedder(32)) as memory, pytest.raises(CvxError):
-        View(memory.within("ana")).overview()
+        PageData(memory.within("ana")).overview()
 
 
-def test_every_answer_of_a_view_is_json(view: View) -> None:
+def test_every_answer_of_a_view_is_json(view: PageData) -> None:
     asked = {"event": {"id": "1"}, "chain": {"of": "1"}, "recall": {"cue": "rain"}}
     asked |= {"episode": {"id": "0"}}
     for name in ASKED:

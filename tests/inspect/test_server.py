@@ -12,7 +12,7 @@ import pytest
 
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
-from cvx.inspect import Server, View
+from cvx.inspect import PageData, Server
 from cvx.inspect.server import ASKED, WHOLE
 from cvx.memory import Memory
 from tests.inspect.conftest import HOSTILE, Site, served
@@ -56,7 +56,7 @@ def test_another_name_for_this_machine_is_refused(site: Site, host: str) -> None
 def test_the_port_that_browsers_leave_out_may_be_left_out(store: Path) -> None:
     with Memory.open(store, read_only=True) as memory:
         try:
-            server = Server(View(memory), port=80)
+            server = Server(PageData(memory), port=80)
         except InvalidInputError:
             pytest.skip("port 80 cannot be listened on here")
         with server:
@@ -148,7 +148,7 @@ def test_many_pages_ask_at_once(site: Site) -> None:
 
 def test_a_port_that_is_taken_says_so(site: Site) -> None:
     with pytest.raises(InvalidInputError, match=r"port \d+ cannot be listened on .*--port another"):
-        Server(View(site.memory), site.server.server_port)
+        Server(PageData(site.memory), site.server.server_port)
 
 
 def test_a_hostile_memory_is_only_ever_json(site: Site) -> None:

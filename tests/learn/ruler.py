@@ -1,4 +1,4 @@
-"""An index by hand: nodes lie on a ruler, and its units are the regions."""
+"""A hand-made index: nodes on a line, whose units are the regions."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 from cvx import plot
 from cvx.embed import LexicalEmbedder
 from cvx.errors import UnknownError
-from cvx.inspect import View
+from cvx.inspect import PageData
 from cvx.memory import Memory
 from tests.inspect.conftest import fill
 
@@ -43,7 +43,7 @@ def drawn(axes: Axes) -> None:
 def test_the_timeline_stacks_what_the_page_counts(memory: Memory) -> None:
     axes = plot.plot_timeline(memory)
     bars = [one.get_height() for one in axes.patches if isinstance(one, Rectangle)]
-    bins = View(memory).timeline({"state": "active"})["bins"]
+    bins = PageData(memory).timeline({"state": "active"})["bins"]
     assert sum(bars) == sum(one["won"] + one["lost"] + one["other"] for one in bins) == 16
     assert {"won", "lost", "no outcome"} <= {text.get_text() for text in axes.texts}
     drawn(axes)
@@ -52,7 +52,7 @@ def test_the_timeline_stacks_what_the_page_counts(memory: Memory) -> None:
 @pytest.mark.filterwarnings("ignore:Glyph:UserWarning")
 def test_the_map_draws_every_region_and_names_the_largest(memory: Memory) -> None:
     axes = plot.plot_map(memory, most=2)
-    told = View(memory).map()["regions"]
+    told = PageData(memory).map()["regions"]
     assert len(axes.collections) == len(told)
     assert len(axes.texts) == min(2, len(told))
     drawn(axes)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cvx.recall.fusion import Candidates
 from cvx.recall.ranking_signals import title_words
-from cvx.recall.visible_events import View
+from cvx.recall.visible_events import VisibleEvents
 from cvx.types import Edge, IntArray
 
 
@@ -30,7 +30,7 @@ def candidates(rows: IntArray) -> Candidates:
     return Candidates(rows, rows)
 
 
-class PlainView(View):
+class PlainView(VisibleEvents):
     """Everything that was said is visible, in the order of the list."""
 
     # Attributes here, properties there.

@@ -14,7 +14,7 @@ from cvx.recall import Pipeline
 from cvx.recall.corpus import Corpus
 from cvx.recall.corpus_indexes import MOST_HOLDERS
 from cvx.recall.presets import default_pipeline
-from cvx.recall.visible_events import Asker, View, scope_of
+from cvx.recall.visible_events import Asker, VisibleEvents, scope_of
 from cvx.types import Cue, Event
 from tests.recall.rooms import EVERYTHING, axis, room
 
@@ -32,7 +32,7 @@ def told(memory: Memory, texts: Sequence[str], namespace: str) -> None:
 def held(memory: Memory, corpus: Corpus, namespace: str) -> list[int] | None:
     """The events that hold "lantern", as a namespace sees them."""
     scope = scope_of(corpus, Asker(namespace))
-    rows = View(corpus, memory.index, scope, Cue(goal="lantern"), 0, 5).postings("lantern")
+    rows = VisibleEvents(corpus, memory.index, scope, Cue(goal="lantern"), 0, 5).postings("lantern")
     return None if rows is None else corpus.event_ids[rows].tolist()
 
 

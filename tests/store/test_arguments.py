@@ -20,7 +20,7 @@ from cvx.errors import (
     InvalidInputError,
 )
 from cvx.memory import Memory
-from cvx.memory.before_turn import Situation, situation_context
+from cvx.memory.situation import Situation, situation_context
 from cvx.recall.context import Serving
 from cvx.types import Edge, Event, Filter
 from tests.store.facade import memory

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cvx.inspect import View
+from cvx.inspect import PageData
 from cvx.memory import Memory
 
 pytest.importorskip("statsmodels")
@@ -66,7 +66,7 @@ def test_a_whole_experiment_of_another_domain_is_played_in_workers(
     assert {file.suffix for file in tmp_path.iterdir()} == {".json", ".png", ".html", ""}
     assert f"cvx inspect --store {tmp_path / 'hats-memory'}" in told
     with Memory.open(tmp_path / "hats-memory", read_only=True) as memory:
-        view = View(memory)
+        view = PageData(memory)
         own = view.episodes({"q": ""})["rows"]
         assert len(own) > 6
         assert view.curves()[0]["episodes"] >= 6

@@ -13,15 +13,15 @@ from cvx.scoring import ScoringContext, use_posterior
 from cvx.types import Cue, Episode, Filter
 from experiments.harness.arms import arm_of
 from experiments.harness.memories import FrozenMemory
-from experiments.plans import Atlas, Attempt, shape, use_key
-from experiments.plans.agenda import Item
+from experiments.plans import Attempt, PlaceMap, shape, use_key
 from experiments.plans.lessons import COMPOSED, SUBGOAL
+from experiments.plans.open_clauses import Item
 from experiments.plans.pursuit import Pursuit
 from experiments.plans.searches import Search
 from experiments.tests.textgames.hats import HatGame, demonstrations
 from experiments.textgames.agent import Agent
 from experiments.textgames.controls import ShuffledMemory
-from experiments.textgames.sight import Sight
+from experiments.textgames.game_state import GameState
 
 
 def _agent(arm: str = "full", seed: int = 0, *, taught: bool = True) -> Agent:
@@ -246,7 +246,7 @@ def test_what_exploring_undid_is_done_anew_at_once() -> None:
 
 def test_the_agent_does_anew_what_it_undid() -> None:
     agent = _agent()
-    sight = Sight(HatGame("hang a hat on the peg").reset(), Atlas(()))
+    sight = GameState(HatGame("hang a hat on the peg").reset(), PlaceMap(()))
     attempt = Pursuit(agent.plans, sight.seen, 8).attempt(["hat", "peg"], sight.texts)
     attempt.redo = "walk to nook 4"
     recorded = len(attempt.run.steps)
@@ -320,7 +320,7 @@ def test_a_hopeless_plan_leaves_what_is_to_be_done_anew() -> None:
 
 def test_to_do_the_same_anew_is_a_doubt() -> None:
     agent = _agent()
-    sight = Sight(HatGame("hang a hat on the peg").reset(), Atlas(()))
+    sight = GameState(HatGame("hang a hat on the peg").reset(), PlaceMap(()))
     attempt = Pursuit(agent.plans, sight.seen, 8).attempt(["hat", "peg"], sight.texts)
     attempt.redo = "walk to nook 4"
     for doubts in (0, 1, 2):

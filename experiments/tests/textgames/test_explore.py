@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from experiments.plans import Advice, Atlas, Lexicon, Observation, Wish
+from experiments.plans import Advice, Lexicon, Observation, PlaceMap, Wish
 from experiments.textgames.explore import Explorer
-from experiments.textgames.sight import Sight
+from experiments.textgames.game_state import GameState
 
 _COMMANDS = ("lift box 1", "walk to nook 1", "walk to nook 2")
 
@@ -13,7 +13,7 @@ def _best(steps: int) -> str:
     """Return what is chosen after some steps that showed nothing that was not known."""
     lexicon = Lexicon()
     lexicon.did(["walk to nook 1", "lift box 1", "grab hat 1"], ["box", "hat"])
-    sight = Sight(Observation("", "bring a hat", _COMMANDS), Atlas(set()))
+    sight = GameState(Observation("", "bring a hat", _COMMANDS), PlaceMap(set()))
     for turn in range(steps):
         sight.do(f"walk to nook {1 + turn % 2}")
         sight.see(Observation("", "bring a hat", _COMMANDS))

@@ -1,4 +1,4 @@
-"""The pair model: the calibrated chance that one event of a log led to another."""
+"""The probability that one event of a log caused another, from words, time and known links."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.causal.fusion import Floats
+from cvx.causal.hedging import LEFT_OPEN
 from cvx.causal.judges.offline import (
     Heads,
     WordPairs,
@@ -24,7 +25,6 @@ from cvx.causal.judges.offline import (
     stems,
 )
 from cvx.causal.judges.protocol import Judgement, Pair
-from cvx.causal.wording import LEFT_OPEN
 from cvx.errors import InvalidInputError
 from cvx.types import Vector
 

@@ -1,4 +1,4 @@
-"""Evidence for and against links: observed cases, times and series, and the weight they make."""
+"""Evidence for and against a causal link: cases, timing, Granger test, and the weight from them."""
 
 from __future__ import annotations
 

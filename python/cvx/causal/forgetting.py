@@ -1,4 +1,4 @@
-"""Forgetting: the strength of a memory fades with time unless it is used."""
+"""Vitality: the strength of a memory decays with time since its last use."""
 
 from __future__ import annotations
 

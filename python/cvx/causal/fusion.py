@@ -1,4 +1,4 @@
-"""Fuses likeness and causal evidence into one ranking of memories; plain arrays in and out."""
+"""Ranks memories by similarity and causal evidence together (TCMF, interleaving); plain arrays."""
 
 from __future__ import annotations
 

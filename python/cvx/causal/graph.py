@@ -1,4 +1,4 @@
-"""The causal graph: events, the links between them, and walks to causes and consequences."""
+"""The causal graph: adds events and links, walks to causes and consequences."""
 
 from __future__ import annotations
 

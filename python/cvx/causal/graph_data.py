@@ -1,4 +1,4 @@
-"""Events and links of a causal graph, in RAM or in a store, and the order they must keep."""
+"""Storage of a causal graph, in RAM or in a store; refuses links whose effect came first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds likely causes among the events of a memory, and draws links to them."""
+"""Finds likely causes of an event among earlier ones and stores them as links or candidates."""
 
 from __future__ import annotations
 

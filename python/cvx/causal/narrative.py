@@ -1,4 +1,4 @@
-"""Narratives: causes and consequences told in sentences, as a table or as a picture."""
+"""Stories: tells causes and consequences in sentences, as a table or as a picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walks over causal links, backwards or forwards, bounded in depth and in events."""
+"""Breadth-first walks over causal links, limited in depth and in number of events."""
 
 from __future__ import annotations
 

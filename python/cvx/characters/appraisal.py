@@ -1,4 +1,4 @@
-"""How much something matters to a character, and how firmly it is held in mind for that."""
+"""How important an event is to a character, and from that how slowly it is forgotten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The characters of a simulation: each a namespace of one memory, the scene shared by all."""
+"""The cast of a simulation: seeds characters and scenes, each character in its own namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One character: what it remembers, how it asks for that, and what its turn begins with."""
+"""One character: its memory tools, the lines it said and heard, the context of its turn."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cvx.characters.distortion import (
 from cvx.embed import embed_query
 from cvx.errors import InvalidInputError
 from cvx.escaping import quoted
-from cvx.recall import Context, Floor, Pipeline, View, Weighting, by_rank, by_scale
+from cvx.recall import Context, Floor, Pipeline, VisibleEvents, Weighting, by_rank, by_scale
 from cvx.recall.presets import similarity, with_recency
 from cvx.recall.sources import Dense, Found, Recent
 from cvx.recall.trace import Hits
@@ -110,7 +110,7 @@ class Listed:
 
     events: tuple[int, ...]
 
-    def find(self, view: View) -> Found:
+    def find(self, view: VisibleEvents) -> Found:
         """Return their rows."""
         rows = view.corpus.rows_of(self.events)
         rows = rows[(rows >= 0) & view.visible[rows]]

@@ -1,4 +1,4 @@
-"""A character's definition: what it is given to know before it has lived a single turn."""
+"""A character's definition: identity, background, style and relations that it is seeded with."""
 
 from __future__ import annotations
 

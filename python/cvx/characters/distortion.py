@@ -1,4 +1,4 @@
-"""Distorted memory: as it is formed, as it is called up, and as it is connected."""
+"""Distorted memory: changes what a character stores, recalls or associates, and labels it so."""
 
 from __future__ import annotations
 

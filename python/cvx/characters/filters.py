@@ -1,4 +1,4 @@
-"""The blueprint's filter over memories, in the words of ``cvx.Filter``."""
+"""The filter arguments of the character blueprint, translated into `cvx.Filter`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts that tell a character to look into its memory, and the tools it does so with."""
+"""System prompts and tool descriptions for characters that look things up in their memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The application: its list of commands, and how their errors are shown."""
+"""The application `cvx`: lists its commands and shows their errors."""
 
 from __future__ import annotations
 

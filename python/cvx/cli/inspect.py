@@ -40,10 +40,10 @@ def inspect(
     The address has a token that a page needs to see anything. Without --edit the store is only
     read, also while others write to it. Ctrl-C ends it.
     """
-    from cvx.inspect import Server, View
+    from cvx.inspect import PageData, Server
 
     with _looked_at(store, embedder, reads=not edit) as memory:
-        view = View(memory, can_edit=edit)
+        view = PageData(memory, can_edit=edit)
         with Server(view, port) as server:
             view.prepare()
             if json:

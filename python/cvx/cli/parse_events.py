@@ -1,4 +1,4 @@
-"""Parses what is typed, or the lines of a file, into events."""
+"""Parses command-line arguments and files into events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client's side of a cluster: sends requests to the hosts of shards, with deadlines."""
+"""The client of a cluster: sends requests to the hosts of shards, with deadlines and retries."""
 
 from __future__ import annotations
 

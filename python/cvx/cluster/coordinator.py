@@ -1,4 +1,4 @@
-"""The coordinator of a cluster: which host has which shard, who leads it, who takes it over."""
+"""The coordinator: which host leads which shard, failover, moving and spreading namespaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An episode that is played on a shard."""
+"""An episode of a cluster: forwards each verb to the shard that holds it."""
 
 from __future__ import annotations
 

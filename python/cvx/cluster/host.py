@@ -1,4 +1,4 @@
-"""A host of shards: the Ray actor that has their stores on the disk of its node."""
+"""A host of shards: the Ray actor whose stores are on its node's disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things are: which shard a namespace is on, and which hosts have a shard."""
+"""The layout of a cluster: the shard of each namespace, the hosts of each shard."""
 
 from __future__ import annotations
 

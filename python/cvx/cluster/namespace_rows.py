@@ -1,4 +1,4 @@
-"""Rows of some namespaces among those of a record: to move them, and to import them."""
+"""Selects the rows of some namespaces from a record: to move them, and to import them."""
 
 from __future__ import annotations
 

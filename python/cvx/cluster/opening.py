@@ -1,4 +1,4 @@
-"""Opening a cluster: its coordinator is found or started, and waited for."""
+"""Opens a cluster: finds its coordinator or starts one, and waits until it is ready."""
 
 from __future__ import annotations
 

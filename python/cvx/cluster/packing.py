@@ -1,4 +1,4 @@
-"""What a shard answers, as bytes: hits and events by their fields, faster than pickled plainly."""
+"""Serialises a shard's answers, faster than pickling hits and events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others may see of a shard, and its copies on the other shards."""
+"""Public events of a shard, copied to the other shards so that all can read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of a record, row by row, from the shard that wrote them to its copies."""
+"""Replication: captures the rows a primary changes, and applies them to its copies."""
 
 from __future__ import annotations
 

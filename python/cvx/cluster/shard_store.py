@@ -1,4 +1,4 @@
-"""One shard's store on one host: its memory, and how what it writes gets to the copies of it."""
+"""One shard's store on one host, as the primary that writes or as a copy that follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A council over one memory: logs events with their causes, and asks who saw them."""
+"""A council: logs decisions and crises with their causes, asks citizens for what they saw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Temporal-causal memory fusion: what a council is told in a crisis."""
+"""TCMF, temporal-causal memory fusion: the context that a council gets in a crisis."""
 
 from __future__ import annotations
 

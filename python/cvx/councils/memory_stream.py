@@ -1,4 +1,4 @@
-"""The memory stream of one agent, scored by relevance, recency and importance.
+"""The memory stream of one agent: relevance, recency and importance (generative agents).
 
 References
 ----------
@@ -22,7 +22,7 @@ from cvx.memory import Memory as Store
 from cvx.recall.context import Serving
 from cvx.recall.presets import stream
 from cvx.recall.sources import Found
-from cvx.recall.visible_events import View
+from cvx.recall.visible_events import VisibleEvents
 from cvx.scoring.formulas import STREAM_DECAY, Decay
 from cvx.store.namespaces import visible_spaces
 from cvx.types import Cue, Event, Filter, Vector
@@ -441,7 +441,7 @@ class MemoryStream:
 class _Everything:
     """The source that finds every event which may be seen."""
 
-    def find(self, view: View) -> Found:
+    def find(self, view: VisibleEvents) -> Found:
         """Return all rows, in the order of writing."""
         rows = np.flatnonzero(view.visible)
         return Found(rows, np.zeros(len(rows)))

@@ -1,4 +1,4 @@
-"""Checks whether an embedder works, and says what to do if it does not."""
+"""Checks that an embedder works: reachable, model there, dimension; says what to do if not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Splits long texts into pieces that are found one by one."""
+"""Splits long texts into chunks between sentences."""
 
 from __future__ import annotations
 

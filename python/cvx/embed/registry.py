@@ -1,4 +1,4 @@
-"""Embedders by one line of text, and the user's approval of servers.
+"""Makes embedders from a line of text, and keeps which servers the user approved.
 
 A store, or an export, may come from somebody else, and what it says decides nothing about the
 network. The user's own configuration does: ``cvx/config.toml`` below ``$XDG_CONFIG_HOME`` (or

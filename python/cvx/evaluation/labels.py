@@ -1,4 +1,4 @@
-"""Labelled questions: the events that answer each, one JSON object a line.
+"""Labelled questions, one JSON object a line: a question and the events that answer it.
 
 | key | is |
 |---|---|

@@ -1,4 +1,4 @@
-"""The raw index: nodes in time, found by similarity, by time, by edges and by region.
+"""The raw index over the native module: insert, search, timelines, edges, regions, snapshots.
 
 It knows arrays, node ids and namespaces, and neither text nor files other than its own snapshot.
 """

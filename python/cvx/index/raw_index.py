@@ -1,4 +1,4 @@
-"""The raw index: nodes in time, found by similarity, by time, by edges and by region."""
+"""`RawIndex`: insert, search, timelines, typed edges, regions, snapshots, on the native module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of searches: hits, made when they are first read; paths; ancestries."""
+"""Search results of the raw index: lazy hits, paths, ancestries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events, links, hits and decisions as what JSON can hold and a page can show."""
+"""Converts events, links, hits and decisions into JSON values for the inspection page."""
 
 from __future__ import annotations
 

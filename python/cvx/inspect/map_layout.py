@@ -1,4 +1,4 @@
-"""Regions and vectors laid out in a plane."""
+"""Lays out regions and vectors in a plane, for the map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page shows of a memory: each method answers one question with what JSON can hold."""
+"""The data of the inspection page: events, map, chains, recalls, episodes, as JSON values."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Table:
     seconds: float
 
 
-class View:
+class PageData:
     """Answers what a page asks about a memory, which it only reads; `change` alone writes.
 
     Parameters
@@ -92,7 +92,7 @@ class View:
     >>> from cvx.memory import Memory
     >>> memory = Memory(embedder=LexicalEmbedder())
     >>> rain = memory.add("it rained all night", entity="ana")
-    >>> view = View(memory)
+    >>> view = PageData(memory)
     >>> view.events({"q": "rain", "entity": "ana"})["total"], view.events({"q": "snow"})["total"]
     (1, 0)
     """

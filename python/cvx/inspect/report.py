@@ -1,4 +1,4 @@
-"""The page as one static file, with what it shows inside."""
+"""Writes the inspection page as one static file that opens without a server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cvx.errors import CvxError
 from cvx.inspect.json_values import Asked, Told
-from cvx.inspect.page_data import View
+from cvx.inspect.page_data import PageData
 from cvx.inspect.server import static
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def report(memory: Memory) -> str:
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    told = json.dumps(_held(View(memory)), ensure_ascii=False, allow_nan=False)
+    told = json.dumps(_held(PageData(memory)), ensure_ascii=False, allow_nan=False)
     # Within a script, < could begin an end of it.
     told = told.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     head, body = static("page.html").split("</head>")
@@ -76,7 +76,7 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _held(view: View) -> Told:
+def _held(view: PageData) -> Told:
     """Return the answers of a view that a report holds, by what is asked."""
     events = _all(view.events, EVENTS)
     episodes, decisions = _all(view.episodes, _DETAILS), _all(view.decisions, _DETAILS)

@@ -1,4 +1,4 @@
-"""A local web server for the page: who may ask, what is answered, and what a browser may load."""
+"""The local web server of the inspection page: token, origin checks, security headers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cvx.errors import (
     UnknownError,
 )
 from cvx.escaping import printable
-from cvx.inspect.page_data import View
+from cvx.inspect.page_data import PageData
 from cvx.validation import DEEPEST
 
 HOST = "127.0.0.1"
@@ -75,7 +75,7 @@ class Server(ThreadingHTTPServer):
 
     Parameters
     ----------
-    view : View
+    view : PageData
         Answers what the page asks.
     port : int, default 0
         Where to listen on 127.0.0.1; 0 takes a free one.
@@ -90,7 +90,7 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, view: View, port: int = 0, token: str | None = None) -> None:
+    def __init__(self, view: PageData, port: int = 0, token: str | None = None) -> None:
         self.view = view
         self.token = secrets.token_urlsafe(24) if token is None else token
         try:

@@ -1,4 +1,4 @@
-"""A Gymnasium wrapper that records and advises, and an agent that goes by the advice.
+"""Gymnasium wrappers that record episodes and give advice; an agent that follows it.
 
 It needs the package ``gymnasium``.
 """

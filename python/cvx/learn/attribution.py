@@ -1,4 +1,4 @@
-"""What a decision, and an episode, say about the memories that were recalled in them.
+"""Attribution: which recalled memories a decision followed, and whether its episode succeeded.
 
 Retrieved, followed and helped are three different things. They are read off decisions here, and
 nothing is changed.

@@ -1,4 +1,4 @@
-"""Decay: what a failure does to the reward of the memories that were recalled for it.
+"""Reward decay: how much reward a memory loses when advice from it was followed and failed.
 
 A policy looks at one recalled memory in one failed game and returns the factor for its reward;
 1.0 leaves it alone. ``DecayLedger`` tells what a failure costs, once a game and memory, and what

@@ -1,4 +1,4 @@
-"""What each decay policy does to which memory, and why: frames, and a page to read."""
+"""Compares decay policies on the same failures: frames, and an HTML page."""
 
 from __future__ import annotations
 

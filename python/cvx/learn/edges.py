@@ -1,4 +1,4 @@
-"""Typed edges that a loop makes: from outcomes, same kinds of action, regions, Granger's test."""
+"""Typed edges learned from episodes: outcome, same action, region moves, Granger's test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The closed episodes of a memory, by their numbers and by the nodes of their steps."""
+"""Looks up closed episodes by number or by node, and adds continuations to hits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recording what an agent does: begin an episode, its steps, and its outcome."""
+"""Records episodes: begin, steps, outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Works out what the end of an episode changes: rewards, edges, usage counts and weights."""
+"""Computes what the end of an episode changes: rewards, edges, usage counts, weights."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class EpisodeUpdate:
         In whose episodes use is counted.
     counts : dict of context to UsageCount
         The new counts of use.
-    scorer : LearnedScorer
+    scorer : NamespaceScorer
         With the new weights of the episode's namespace.
     """
 

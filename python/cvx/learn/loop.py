@@ -1,4 +1,4 @@
-"""ActiveMemory: recall, act, close; every close makes the next recall better."""
+"""`ActiveMemory`, the learning loop: recall, act, close; each outcome improves the next recall."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cvx.learn.edges import (
 )
 from cvx.learn.episode_recorder import OpenEpisode, an_open_episode
 from cvx.learn.model_sync import LearnedModels, Rules
-from cvx.learn.namespace_weights import LearnedScorer
+from cvx.learn.namespace_scorer import NamespaceScorer
 from cvx.learn.ranking import Distinct, Ranker
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.region_mdp.trajectories import classify_action
@@ -313,7 +313,7 @@ class ActiveMemory:
             mdp=mdp,
             usage=UsageTracker() if usage == "default" else usage,
             decay=ContextAwareDecay() if decay == "default" else decay,
-            learned=LearnedScorer(self.namespace, scorer, weights),
+            learned=NamespaceScorer(self.namespace, scorer, weights),
             also=self.also,
             clock=clock,
         )

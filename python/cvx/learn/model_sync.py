@@ -1,4 +1,4 @@
-"""Region model, usage counts, decay and weights, kept in step with the record's episodes."""
+"""Keeps the learned models (regions, usage, decay, weights) in step with the record's episodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cvx.learn.decay import DecayLedger, DecayPolicy
 from cvx.learn.episode_lookup import EpisodeLookup
 from cvx.learn.episode_recorder import EpisodeRecorder, OpenEpisode
 from cvx.learn.episode_update import EpisodeUpdate
-from cvx.learn.namespace_weights import LearnedScorer
+from cvx.learn.namespace_scorer import NamespaceScorer
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.region_mdp.trajectories import timelines
 from cvx.scoring import UsageTracker
@@ -71,7 +71,7 @@ class LearnedModels:
         What is learned, and how.
     mdp, usage, decay
         As for ``ActiveMemory``. The region model learns when it is asked for first.
-    learned : LearnedScorer
+    learned : NamespaceScorer
         Of the loop's own namespace.
     also : tuple of str
         Further namespaces, of which what they share is seen too.
@@ -106,7 +106,7 @@ class LearnedModels:
         mdp: RegionMDP | None,
         usage: UsageTracker | None,
         decay: DecayPolicy | None,
-        learned: LearnedScorer,
+        learned: NamespaceScorer,
         also: tuple[str, ...],
         clock: Callable[[], int] | None,
     ) -> None:
@@ -237,7 +237,7 @@ class LearnedModels:
         for namespace, learned in self._scorers.items():
             self._scorers[namespace] = self._restored(learned)
 
-    def _restored(self, learned: LearnedScorer) -> LearnedScorer:
+    def _restored(self, learned: NamespaceScorer) -> NamespaceScorer:
         return learned.restored(self, anew=learned.namespace in self.doubted().values())
 
     def doubted(self) -> dict[int, str]:
@@ -251,7 +251,7 @@ class LearnedModels:
         )
         return dict(found)
 
-    def scorer_of(self, namespace: str | None = None) -> LearnedScorer:
+    def scorer_of(self, namespace: str | None = None) -> NamespaceScorer:
         """Return the scorer and the weights of a namespace, by default of the loop's own."""
         name = self._own if namespace is None else namespace
         found = self._scorers.get(name)

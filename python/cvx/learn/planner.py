@@ -1,4 +1,4 @@
-"""Planning on what a region model has counted: values, the likeliest way to win, exploration."""
+"""Plans on the region model: value iteration, the likeliest path to success, Thompson sampling."""
 
 from __future__ import annotations
 

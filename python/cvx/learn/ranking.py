@@ -1,4 +1,4 @@
-"""Searches and scores the memories for a cue, and predicts the success of an action."""
+"""Recall of the learning loop: searches, scores, and predicts the success of actions."""
 
 from __future__ import annotations
 

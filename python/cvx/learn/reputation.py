@@ -1,4 +1,4 @@
-"""Reputation of labelled sources: recall leaves out those whose advice keeps failing."""
+"""Reputation of sources in recall: sources whose advice keeps failing are left out."""
 
 from __future__ import annotations
 

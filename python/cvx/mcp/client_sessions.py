@@ -1,4 +1,4 @@
-"""Whom a server serves: the memory that each client sees, and the episodes that it began."""
+"""Clients of the MCP server: tokens, the namespace of each, the episodes each has open."""
 
 from __future__ import annotations
 

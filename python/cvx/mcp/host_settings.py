@@ -1,4 +1,4 @@
-"""Settings of the common hosts: where they lie, and how a server is named in them."""
+"""Settings files of assistants (MCP hosts): where they are, and the entry for a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server: tools, resources and prompts over one store, on stdio or streamable HTTP."""
+"""The MCP server: registers tools, resources and prompts; stdio and streamable HTTP."""
 
 from __future__ import annotations
 

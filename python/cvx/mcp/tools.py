@@ -1,4 +1,4 @@
-"""The tools: a table of small functions over a memory, with what a model is told of each."""
+"""The MCP tools: a table of functions over a memory, each with its description for a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Advice: actions with what they are worth, and what earlier episodes say of them in a prompt."""
+"""Advice, the answer of `episode.advise`: ranked actions and past plans, as text for a prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs of a memory and of its episodes to await: ``memory.aio``, ``episode.aio``."""
+"""Async versions of the verbs of a memory and its episodes: ``memory.aio``, ``episode.aio``."""
 
 from __future__ import annotations
 

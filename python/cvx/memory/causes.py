@@ -1,4 +1,4 @@
-"""Causes and stories, ``memory.causes``: links that are proposed, confirmed, observed and told."""
+"""``memory.causes``: proposes, confirms, rejects, observes and tells causal links."""
 
 from __future__ import annotations
 

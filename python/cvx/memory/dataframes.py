@@ -1,4 +1,4 @@
-"""Events, links, episodes and decisions as polars frames: ``memory.frames``."""
+"""``memory.frames``: events, links, episodes and decisions as polars frames."""
 
 from __future__ import annotations
 

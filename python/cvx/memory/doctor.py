@@ -1,4 +1,4 @@
-"""Checks, repairs and rescues a stored memory, also one that cannot be opened."""
+"""Checks and repairs a stored memory, and rescues what can be read of a damaged one."""
 
 from __future__ import annotations
 

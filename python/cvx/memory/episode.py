@@ -1,4 +1,4 @@
-"""Episodes of a memory: ask for advice, act, end; each ending makes the next advice better."""
+"""``memory.episode``: a running episode with advise, act, end and discard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Feedback on what was recalled for a prompt, and what each decision rests on."""
+"""``memory.feedback``: what helped of a recall; and which memories each decision rests on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cvx.arguments import a_flag, an_event, whole, wrong
 from cvx.errors import EpisodeEndedError, InvalidInputError, UnknownError
 from cvx.learn.attribution import Attribution
 from cvx.memory.namespace_access import Identity
-from cvx.memory.recall_verbs import Recaller
+from cvx.memory.recall_verbs import RecallVerbs
 from cvx.memory.resources import Resources
 from cvx.recall.context import Context
 from cvx.recall.trace import Hits
@@ -52,7 +52,7 @@ def a_help(name: str, value: Any) -> bool | list[int]:
 
 def take_feedback(
     shared: Resources,
-    recaller: Recaller,
+    recaller: RecallVerbs,
     number: int,
     identity: Identity,
     *,

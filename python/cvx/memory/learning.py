@@ -1,4 +1,4 @@
-"""How a memory recalls, how well, and what it learned: ``memory.learning``."""
+"""``memory.learning``: evaluates and tunes recall, reads and resets what was learned."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from cvx.errors import NotLoggedError, UnknownError
 from cvx.learn.attribution import Attribution
 from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showed
 from cvx.memory.namespace_access import Identity
-from cvx.memory.recall_verbs import RECALL, Recaller, asker_of
+from cvx.memory.recall_verbs import RECALL, RecallVerbs, asker_of
 from cvx.memory.resources import Resources, noun_repr
 from cvx.recall import Candidates, Pipeline
 from cvx.recall.context import Context
@@ -66,7 +66,7 @@ class Learning:
     ----------
     shared : Resources
         Of the memory.
-    recaller : Recaller
+    recaller : RecallVerbs
         The one whose pipeline is kept.
     identity : Identity
         Who asks.
@@ -74,7 +74,7 @@ class Learning:
 
     __repr__ = noun_repr
 
-    def __init__(self, shared: Resources, recaller: Recaller, identity: Identity) -> None:
+    def __init__(self, shared: Resources, recaller: RecallVerbs, identity: Identity) -> None:
         self._shared, self._recaller, self._identity = shared, recaller, identity
 
     @property

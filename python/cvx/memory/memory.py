@@ -1,4 +1,4 @@
-"""Memory: everything an agent remembers, in one folder or in RAM."""
+"""`Memory`, the facade: add, update, link, forget, erase, recall, context, why, episode."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from cvx.memory.causes import Causes, Story, story_of
 from cvx.memory.dataframes import Frames
 from cvx.memory.learning import Learning
 from cvx.memory.namespace_access import Identity
-from cvx.memory.recall_verbs import RECALL, Recaller, Sources, asker_of, plan_of
+from cvx.memory.recall_verbs import RECALL, RecallVerbs, Sources, asker_of, plan_of
 from cvx.memory.resources import Resources
 from cvx.memory.settings import (
     CLOCKS,
@@ -242,12 +242,12 @@ class Memory:
         self,
         shared: Resources,
         identity: Identity | None = None,
-        recaller: Recaller | None = None,
+        recaller: RecallVerbs | None = None,
     ) -> Self:
         identity = identity or Identity(clock=shared.clock)
         self._shared, self._identity = shared, identity
         self._owns = recaller is None
-        self._recaller = recaller or Recaller(shared)
+        self._recaller = recaller or RecallVerbs(shared)
         self.causes = Causes(shared, identity, self._meant)
         self.learning = Learning(shared, self._recaller, identity)
         self.aio = Aio(self)

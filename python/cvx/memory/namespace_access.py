@@ -1,4 +1,4 @@
-"""Access of a memory: whose namespace its verbs act in, and what they may see and change."""
+"""Access control: in whose namespace a verb acts, and what it may see and change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Advisors of a memory, one for each namespace that asks, kept up to date with closed episodes."""
+"""One advisor for each namespace, kept up to date with closed episodes and saved."""
 
 from __future__ import annotations
 

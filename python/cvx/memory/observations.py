@@ -1,4 +1,4 @@
-"""Actions and observations of an agent: checked, made comparable, and restored from metadata."""
+"""Checks and normalises actions and observations of an agent; restores them from metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recalling from a memory: hits for a cue, and blocks of them for a prompt."""
+"""``memory.recall`` and ``memory.context``: runs the read pipeline and notes what was shown."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ RECALL: Mapping[str, Check] = {
 """What the parameters of a recall may be."""
 
 
-class Recaller:
+class RecallVerbs:
     """Recalls from a memory. It notes counts and times of use, for the next write to store.
 
     Parameters

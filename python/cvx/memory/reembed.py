@@ -1,4 +1,4 @@
-"""Moves a stored memory to another embedder."""
+"""Moves the memory in a folder to another embedder; the work itself is `cvx.store.reembed`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State that the verbs of a memory share: store, embedder, clock, and usage not yet written."""
+"""Resources that the verbs of a memory share: store, embedder, clock, buffered usage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of a memory, kept in its store: embedder, metric, clock, preset, how it recalls."""
+"""Settings kept in a store: embedder, metric, clock, preset, tokenizer, recall pipeline."""
 
 from __future__ import annotations
 

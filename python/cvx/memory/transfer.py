@@ -1,4 +1,4 @@
-"""Exports a memory to other formats, and imports it from them."""
+"""Exports a memory to other formats, and imports it from them; DuckDB of a causal core too."""
 
 from __future__ import annotations
 

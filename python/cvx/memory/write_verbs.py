@@ -1,4 +1,4 @@
-"""Writing to a memory: adding events and aliases, changing and linking them."""
+"""``memory.add``, ``update``, ``link``, ``forget`` and ``erase``: checks and stores changes."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from cvx.recall.fusion import (
 from cvx.recall.pipeline import Pipeline, Signal
 from cvx.recall.presets import default_pipeline
 from cvx.recall.trace import Hits, Trace
-from cvx.recall.visible_events import View
+from cvx.recall.visible_events import VisibleEvents
 from cvx.render.block import Renderer
 from cvx.render.packing import Budget
 from cvx.scoring.off_policy import PlackettLuce
@@ -33,7 +33,7 @@ __all__ = [
     "Serving",
     "Signal",
     "Trace",
-    "View",
+    "VisibleEvents",
     "Weighting",
     "build_cue",
     "by_rank",

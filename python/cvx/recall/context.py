@@ -1,4 +1,4 @@
-"""What a recall puts into a prompt: which hits, said once, in what order, within what budget."""
+"""The context for a prompt: removes duplicates, orders hits, packs them into a token budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events of a record as columns in RAM: what a recall must know of thousands of them at once.
+"""The corpus: all events of a record as columns in RAM, for filters and signals.
 
 Texts and vectors stay where they are. Words come from the postings of the full-text index.
 """
@@ -140,7 +140,7 @@ class Corpus:
         self.scopes: dict[tuple[object, ...], Scope] = {}
         self._passages: dict[tuple[str, ...], bool] = {}
         self._texts: OrderedDict[int, str] = OrderedDict()
-        # By spaces: how many events there were, and how like two of them are; see `View`.
+        # By spaces: how many events there were, and how like two of them are; see `VisibleEvents`.
         self.backgrounds: dict[tuple[str, ...], tuple[int, tuple[float, float] | None]] = {}
         # By spaces: what a sample of the events is like.
         self.usual: dict[tuple[str, ...], TypicalEvents] = {}

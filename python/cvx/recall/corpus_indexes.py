@@ -1,4 +1,4 @@
-"""What a corpus keeps beside its plain columns: sessions in order of time, names, postings."""
+"""Indexes over the corpus: sessions in time order, entity names and titles, word postings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is not good enough to be recalled, and when to answer nothing at all.
+"""Relevance floors: drops weak hits, and decides whether a cue can be answered at all.
 
 Similarities of nonsense are as spread out among themselves as those of sense, so a ranking always
 has a first place. Four numbers tell the two apart: how near the nearest event is, and how much of
@@ -23,10 +23,10 @@ from cvx.errors import InvalidInputError
 from cvx.recall.fusion import Candidates, Column, FloatArray
 from cvx.recall.question import holders_of
 from cvx.recall.ranking_signals import COLUMNS
-from cvx.recall.visible_events import View
+from cvx.recall.visible_events import VisibleEvents
 from cvx.scoring.logistic import maximum_likelihood
 
-JudgeOfAnswers: TypeAlias = Callable[[View, Candidates], float | None]
+JudgeOfAnswers: TypeAlias = Callable[[VisibleEvents, Candidates], float | None]
 """From a recall to the probability that memory holds what the cue asks for; None: not known."""
 
 _TENTH = 10
@@ -76,7 +76,7 @@ class Floor:
             if value is not None and math.isnan(value):
                 raise InvalidInputError(f"the floor of {name} is NaN: give a number or None")
 
-    def probability(self, view: View, table: Candidates) -> float | None:
+    def probability(self, view: VisibleEvents, table: Candidates) -> float | None:
         """Return the probability that there is an answer, None where nobody knows.
 
         It is known of questions: neither of a cue that describes a state, nor of one without words,
@@ -255,7 +255,7 @@ class Answerable:
         z += self.leniency * (0.0 if size is None else 1.0 - fullness(size))
         return 0.5 * (1.0 + math.tanh(z / 2.0))
 
-    def __call__(self, view: View, candidates: Candidates) -> float | None:
+    def __call__(self, view: VisibleEvents, candidates: Candidates) -> float | None:
         """Return the probability for a table that holds the signals' columns.
 
         None where the cue brings a vector, and this looks at words alone.
@@ -341,7 +341,7 @@ class RescaledFloor:
     fewest: int = 50
     threshold: float = SEMANTIC_FLOOR.threshold
 
-    def __call__(self, view: View, candidates: Candidates) -> float | None:
+    def __call__(self, view: VisibleEvents, candidates: Candidates) -> float | None:
         """Return the probability for a table that holds the signals' columns, if it is known."""
         usual = view.background(self.fewest)
         if usual is None or usual[1] <= 0.0:

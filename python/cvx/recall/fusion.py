@@ -1,4 +1,4 @@
-"""The candidates of one recall: a table of columns, how these are fused, and what they weigh."""
+"""Fuses the ranking signals of the candidates into one score (by rank or by value)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The read pipeline, from a cue to hits: sources, signals, fusion, score and floors."""
+"""The read pipeline: sources, signals, fusion, score, floors, from a cue to ranked hits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from cvx.recall.sources import (
     with_neighbours,
 )
 from cvx.recall.trace import SourceReport, Trace
-from cvx.recall.visible_events import AnyQuestion, Asker, View, scope_of
+from cvx.recall.visible_events import AnyQuestion, Asker, VisibleEvents, scope_of
 from cvx.scoring.feedback import ODDS, FeedbackRanker
 from cvx.scoring.scorer import Scored
 from cvx.store import Record
@@ -43,14 +43,16 @@ from cvx.store.namespaces import readers, reads
 from cvx.time_limits import Calls, Outcome
 from cvx.types import Cue, Edge, Event, Factor, Hit, IntArray, Source, Vector
 
-Signal: TypeAlias = Callable[[Any, Candidates, View], Mapping[str, npt.NDArray[np.floating[Any]]]]
+Signal: TypeAlias = Callable[
+    [Any, Candidates, VisibleEvents], Mapping[str, npt.NDArray[np.floating[Any]]]
+]
 """From the reader's question and what is known of the candidates to further named columns."""
-Reader: TypeAlias = Callable[[View], AnyQuestion]
+Reader: TypeAlias = Callable[[VisibleEvents], AnyQuestion]
 """What the cue asks for; called before any source."""
 Embed: TypeAlias = Callable[[str], Vector]
 
 
-def read_plainly(view: View) -> PlainQuestion:
+def read_plainly(view: VisibleEvents) -> PlainQuestion:
     """Take the cue as it stands."""
     return PlainQuestion(lexical_text(view.cue), dense_text(view.cue))
 
@@ -85,7 +87,8 @@ class Pipeline:
     guard : Guard, optional
         What lets planted memories count less; none for the formulas of the source documents.
     passages : Weighting, optional
-        The same for a memory of passages; see `View.passages`. By default there is no difference.
+        The same for a memory of passages; see `VisibleEvents.passages`. By default there is no
+        difference.
     floor : Floor
         What is dropped before anything is cut.
     timeout_s : float, default 2.0
@@ -273,14 +276,16 @@ def ask_external(
     return ExternalAnswers(vector, {name: calls.wait(one) for name, one in asked.items()})
 
 
-def gather(pipeline: Pipeline, view: View, outside: ExternalAnswers, trace: Trace) -> Candidates:
+def gather(
+    pipeline: Pipeline, view: VisibleEvents, outside: ExternalAnswers, trace: Trace
+) -> Candidates:
     """Ask every source and signal.
 
     Parameters
     ----------
     pipeline : Pipeline
         Which ones.
-    view : View
+    view : VisibleEvents
         What they may see, with its question and vector.
     outside : ExternalAnswers
         What the user's sources said.
@@ -313,7 +318,7 @@ def gather(pipeline: Pipeline, view: View, outside: ExternalAnswers, trace: Trac
     return table
 
 
-def _table(view: View, found: Mapping[str, Found], pipeline: Pipeline) -> Candidates:
+def _table(view: VisibleEvents, found: Mapping[str, Found], pipeline: Pipeline) -> Candidates:
     corpus = view.corpus
     every, votes = _votes([one.rows for one in found.values()])
     best = every[np.argsort(-votes, kind="stable")]
@@ -374,7 +379,7 @@ def _best(table: Candidates, total: Column, places: IntArray) -> IntArray:
 
 def rank(
     pipeline: Pipeline,
-    view: View,
+    view: VisibleEvents,
     table: Candidates,
     trace: Trace,
     learned: FeedbackRanker | None = None,
@@ -448,12 +453,12 @@ class RecallEngine:
     learned: Callable[[str], FeedbackRanker | None] = lambda _: None
     failing: Callable[[str], Mapping[str, str]] = lambda _: {}
 
-    def view(self, asker: Asker, cue: Cue, k: int) -> View:
+    def view(self, asker: Asker, cue: Cue, k: int) -> VisibleEvents:
         """Return what an asker sees at this moment, inside ``Record.reading``."""
         index = self.index()
         self.corpus.refresh()
         now = self.clock() if cue.timestamp is None else cue.timestamp
-        view = View(self.corpus, index, scope_of(self.corpus, asker), cue, now, k)
+        view = VisibleEvents(self.corpus, index, scope_of(self.corpus, asker), cue, now, k)
         view.pending = self.pending
         return view
 
@@ -466,7 +471,7 @@ class RecallResult:
     ----------
     cue : Cue
         As it was asked, with its vector.
-    view : View
+    view : VisibleEvents
         What was seen.
     ranking : Ranking
         The candidates in order.
@@ -475,7 +480,7 @@ class RecallResult:
     """
 
     cue: Cue
-    view: View
+    view: VisibleEvents
     ranking: Ranking
     trace: Trace
 
@@ -541,7 +546,7 @@ def _at_event(record: Record, asker: Asker, cue: Cue) -> Cue:
 
 def _ranked(
     pipeline: Pipeline,
-    view: View,
+    view: VisibleEvents,
     outside: ExternalAnswers,
     trace: Trace,
     learned: FeedbackRanker | None,

@@ -1,4 +1,4 @@
-"""Lets planted memories count less: what repeats the question, gives orders, or fits everything.
+"""Defences against planted memories: lowers those that echo the cue, give orders or fit anything.
 
 Whoever may write a text may write one that ranks well. None of these defences knows what is true;
 each takes away an advantage that an honest memory seldom has, and says so among the hit's factors.
@@ -21,7 +21,7 @@ from cvx.store.fulltext import words_of
 from cvx.types import IntArray
 
 if TYPE_CHECKING:
-    from cvx.recall.visible_events import View
+    from cvx.recall.visible_events import VisibleEvents
 
 _SAMPLE, _FEWEST = 64, 30
 _COMMON = 3
@@ -89,7 +89,9 @@ class Guard:
     copies: bool = True
     shares: bool = True
 
-    def doubted(self, view: View, table: Candidates, scored: Scored, order: IntArray) -> Scored:
+    def doubted(
+        self, view: VisibleEvents, table: Candidates, scored: Scored, order: IntArray
+    ) -> Scored:
         """Return scores less what is doubted; each doubt is a factor of its own, below 0.
 
         ``order`` are the places of the table, best first.
@@ -116,7 +118,9 @@ class Guard:
                 scored = scored.less(name, whole)
         return scored
 
-    def ordered(self, view: View, table: Candidates, total: Column, order: IntArray) -> IntArray:
+    def ordered(
+        self, view: VisibleEvents, table: Candidates, total: Column, order: IntArray
+    ) -> IntArray:
         """Return a ranking in which no labelled source takes more than its share of the head."""
         codes = view.corpus.sources
         head = order[: min(view.k + _FIRST, _MOST)]
@@ -141,12 +145,14 @@ class Guard:
         return np.concatenate([order[taken], order[len(held) :]])
 
 
-def _share(view: View, code: int) -> float:
+def _share(view: VisibleEvents, code: int) -> float:
     """Return the share of what the asker may read that a source holds."""
     return float((view.readable & (view.corpus.sources == code)).sum()) / max(1, view.size)
 
 
-def _echoing(view: View, rows: IntArray, holds: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _echoing(
+    view: VisibleEvents, rows: IntArray, holds: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
     """Return which texts, of those that hold its content, repeat the question of the cue."""
     out = np.zeros(len(rows), dtype=np.bool_)
     if not holds.any():
@@ -167,7 +173,7 @@ def _echoing(view: View, rows: IntArray, holds: npt.NDArray[np.bool_]) -> npt.ND
     return out
 
 
-def vectors_of(view: View, rows: IntArray) -> npt.NDArray[np.float32]:
+def vectors_of(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.float32]:
     """Return the vectors of rows, each of length 1; 0 for what has none."""
     # A damaged row is one of the corpus, and in no index.
     nodes = view.corpus.nodes[rows].tolist()
@@ -210,7 +216,9 @@ class TypicalEvents:
     long: float
     known: dict[int, float] = field(default_factory=dict)
 
-    def hubness(self, view: View, rows: IntArray, vectors: npt.NDArray[np.float32]) -> Column:
+    def hubness(
+        self, view: VisibleEvents, rows: IntArray, vectors: npt.NDArray[np.float32]
+    ) -> Column:
         """Return how far events fit more cues than they should, of shape (n,), in [0, 1]."""
         if not len(self.nearest):
             return np.zeros(len(rows))
@@ -227,7 +235,7 @@ class TypicalEvents:
         return np.array([self.known[row] for row in rows.tolist()])
 
 
-def typical_events(view: View) -> TypicalEvents:
+def typical_events(view: VisibleEvents) -> TypicalEvents:
     """Return what is usual where the asker reads: drawn anew each time the memory has doubled."""
     kept, spaces = view.corpus.usual, tuple(view.scope.where.namespaces or ())
     known = kept.get(spaces)

@@ -1,4 +1,4 @@
-"""Ready-made pipelines: the default, the formulas of the source documents, ways to widen a cue."""
+"""Presets: the default pipeline, formulas of the source papers, and ways to widen a cue."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cvx.recall.ranking_signals import (
     all_signals,
 )
 from cvx.recall.sources import Causes, Dense, Lexical, Words
-from cvx.recall.visible_events import AnyQuestion, View
+from cvx.recall.visible_events import AnyQuestion, VisibleEvents
 from cvx.scoring.formulas import (
     COMPOSITE_WEIGHTS,
     HALF_LIFE_S,
@@ -39,7 +39,7 @@ from cvx.scoring.formulas import (
 from cvx.types import Clock, IntArray, entity_number
 
 Columns = Mapping[str, npt.NDArray[np.floating[Any]]]
-SignalOf = Callable[[Any, Candidates, View], Columns]
+SignalOf = Callable[[Any, Candidates, VisibleEvents], Columns]
 
 NEUTRAL_SALIENCE = 0.5
 
@@ -52,7 +52,9 @@ def similarity(kind: Literal["cosine", "clamped", "exponential"] = "cosine") -> 
     return partial(similarity_column, kind=kind)
 
 
-def similarity_column(_question: Any, table: Candidates, view: View, *, kind: str) -> Columns:
+def similarity_column(
+    _question: Any, table: Candidates, view: VisibleEvents, *, kind: str
+) -> Columns:
     """Compute ``similarity``."""
     values = table["dense"]
     if kind == "exponential":
@@ -84,7 +86,13 @@ def recency(
 
 
 def recency_column(
-    _question: Any, table: Candidates, view: View, *, decay: Decay, since: str, slowed: bool
+    _question: Any,
+    table: Candidates,
+    view: VisibleEvents,
+    *,
+    decay: Decay,
+    since: str,
+    slowed: bool,
 ) -> Columns:
     """Compute ``recency``."""
     times = view.last_used(table.rows) if since == "used" else view.timestamps[table.rows]
@@ -92,7 +100,7 @@ def recency_column(
     return {"recency": decay.slowed(_salience(table), age) if slowed else decay(age)}
 
 
-def salience(_question: Any, table: Candidates, _view: View) -> Columns:
+def salience(_question: Any, table: Candidates, _view: VisibleEvents) -> Columns:
     """Return the column ``salience``: how much it mattered; 0.5 where nobody said."""
     return {"salience": _salience(table)}
 
@@ -101,7 +109,7 @@ def _salience(table: Candidates) -> Column:
     return np.nan_to_num(table["salience"], nan=NEUTRAL_SALIENCE)
 
 
-def reward(_question: Any, table: Candidates, _view: View) -> Columns:
+def reward(_question: Any, table: Candidates, _view: VisibleEvents) -> Columns:
     """Return the column ``reward``: how it ended; 0.5 where that is not known."""
     return {"reward": np.nan_to_num(table["reward"], nan=NEUTRAL_REWARD)}
 
@@ -117,7 +125,13 @@ def usage_success(
 
 
 def usage_column(
-    _question: Any, table: Candidates, view: View, *, mode: str, strength: float, mean: float
+    _question: Any,
+    table: Candidates,
+    view: VisibleEvents,
+    *,
+    mode: str,
+    strength: float,
+    mean: float,
 ) -> Columns:
     """Compute ``usage_success``."""
     followed, helped = view.use(table.rows)
@@ -134,7 +148,7 @@ def region_match(level: int) -> SignalOf:
     return partial(region_column, level=level)
 
 
-def region_column(_question: Any, table: Candidates, view: View, *, level: int) -> Columns:
+def region_column(_question: Any, table: Candidates, view: VisibleEvents, *, level: int) -> Columns:
     """Compute ``region_match``."""
     nodes, regions = view.index.region_assignments(level)
     if view.vector is None or not len(nodes):
@@ -339,7 +353,7 @@ def default_pipeline(
     return pipeline.answering(answerable)
 
 
-def read_cue(view: View) -> Question:
+def read_cue(view: VisibleEvents) -> Question:
     """Read the words of a recall's cue; one that describes a state is embedded whole."""
     question = read_question(lexical_text(view.cue), view)
     if view.cue.entity is not None:
@@ -349,7 +363,7 @@ def read_cue(view: View) -> Question:
 
 
 def signals_of(
-    question: AnyQuestion, candidates: Candidates, view: View
+    question: AnyQuestion, candidates: Candidates, view: VisibleEvents
 ) -> Mapping[str, FloatArray]:
     """Compute every column, see ``all_signals``.
 
@@ -376,7 +390,7 @@ def with_synonyms(pipeline: Pipeline, table: Mapping[str, Sequence[str]]) -> Pip
         From a word, in lower case, to words that mean the same. The vector stays that of the cue.
     """
 
-    def reader(view: View) -> AnyQuestion:
+    def reader(view: VisibleEvents) -> AnyQuestion:
         question = pipeline.reader(view)
         asked = question.words or tuple(question.text.casefold().split())
         more = [other for word in asked for other in table.get(word, ())]
@@ -391,7 +405,7 @@ def with_synonyms(pipeline: Pipeline, table: Mapping[str, Sequence[str]]) -> Pip
 def with_scene(pipeline: Pipeline, scene: str) -> Pipeline:
     """Ask from where the agent is: the description of the scene is embedded with the cue."""
 
-    def reader(view: View) -> AnyQuestion:
+    def reader(view: VisibleEvents) -> AnyQuestion:
         question = pipeline.reader(view)
         return replace(question, bare=f"{question.bare}\n{scene}")
 
@@ -423,7 +437,7 @@ def with_mood(pipeline: Pipeline, mood: Sequence[str], weight: float) -> Pipelin
     if not words:
         raise InvalidInputError("mood is empty: give the words of the emotion")
 
-    def signal(_question: Any, table: Candidates, view: View) -> Columns:
+    def signal(_question: Any, table: Candidates, view: VisibleEvents) -> Columns:
         held = np.zeros(len(table))
         for word in words:
             rows = view.postings(word)

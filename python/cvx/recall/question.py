@@ -1,4 +1,4 @@
-"""Reads a question: its words and their forms, names and dates in it, and the answer it wants.
+"""Parses a question: words and their forms, names, dates, and what kind of answer it wants.
 
 A word is a run of letters and digits, folded in case; stems are the business of the full-text
 index. Scripts written without spaces are cut into overlapping pairs, as that index does. Words that
@@ -31,7 +31,7 @@ from cvx.store.fulltext import pairs
 from cvx.types import IntArray
 
 if TYPE_CHECKING:
-    from cvx.recall.visible_events import View
+    from cvx.recall.visible_events import VisibleEvents
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W\d_]+)?")
 
@@ -233,7 +233,7 @@ def root_of_word(word: str) -> str:
     return word
 
 
-def holders_of(word: str, view: View) -> IntArray | None:
+def holders_of(word: str, view: VisibleEvents) -> IntArray | None:
     """Return the rows that hold a form of a word; where none does, those that hold a relative.
 
     A relative begins with the same root. None where too many rows hold one of them.
@@ -389,14 +389,14 @@ class Question:
 _SAY_NOTHING = frozenset({"happen", "happened", "happening", "happens", "occurred", "going"})
 
 
-def read_question(text: str, view: View) -> Question:
+def read_question(text: str, view: VisibleEvents) -> Question:
     """Take a question apart, with what a view knows of names and of the time.
 
     Parameters
     ----------
     text : str
         The question.
-    view : View
+    view : VisibleEvents
         Where it is asked.
     """
     known = view.names

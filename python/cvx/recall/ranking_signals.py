@@ -1,4 +1,4 @@
-"""Named columns over the candidates of one recall: what the fusion weighs.
+"""Ranking signals: similarity, word, name, date, session and link features of each candidate.
 
 `all_signals` computes every column in one pass over the candidates and their neighbours;
 `DEFAULT_WEIGHTS` says what each counts, `SCALES` how it is scaled first. Every signal is a function
@@ -55,7 +55,7 @@ from cvx.recall.question import (
     noon_of,
     plain_words,
 )
-from cvx.recall.visible_events import View
+from cvx.recall.visible_events import VisibleEvents
 from cvx.types import IntArray
 
 DEFAULT_WEIGHTS: Mapping[str, float] = MappingProxyType(
@@ -132,7 +132,7 @@ class Neighbourhood:
         What is asked.
     candidates : Candidates
         Rows that may answer.
-    view : View
+    view : VisibleEvents
         What is visible.
 
     Attributes
@@ -145,7 +145,7 @@ class Neighbourhood:
         Where in ``near`` a candidate (in the middle) and its neighbours stand; ``e`` for none.
     """
 
-    def __init__(self, question: Question, candidates: Candidates, view: View) -> None:
+    def __init__(self, question: Question, candidates: Candidates, view: VisibleEvents) -> None:
         self.question, self.view = question, view
         self.rows = candidates.rows
         window = view.window(self.rows, REACH).T
@@ -665,7 +665,9 @@ _BY_ITSELF = (
 )
 
 
-def all_signals(question: Question, candidates: Candidates, view: View) -> Mapping[str, FloatArray]:
+def all_signals(
+    question: Question, candidates: Candidates, view: VisibleEvents
+) -> Mapping[str, FloatArray]:
     """Compute every column.
 
     Parameters
@@ -674,7 +676,7 @@ def all_signals(question: Question, candidates: Candidates, view: View) -> Mappi
         From ``read_question``.
     candidates : Candidates
         The rows that may answer.
-    view : View
+    view : VisibleEvents
         What is visible.
 
     Returns

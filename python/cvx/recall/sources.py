@@ -1,4 +1,4 @@
-"""Where a recall looks: each source answers a cue with rows of the corpus, best first."""
+"""Candidate sources: dense, lexical, graph, causes, aliases, recent, and the user's own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cvx.causal.graph_data import NOT_WALKED, link_of
 from cvx.causal.walk import walk
 from cvx.errors import InvalidInputError
 from cvx.recall.question import HALF_A_DAY, days_from, holders_of
-from cvx.recall.visible_events import View
+from cvx.recall.visible_events import VisibleEvents
 from cvx.store.fulltext import words_of
 from cvx.types import Cue, Edge, EventId, Hit, IntArray, Source
 
@@ -51,7 +51,7 @@ NOTHING = Found(np.zeros(0, dtype=np.int64), np.zeros(0))
 class Finder(Protocol):
     """A source that knows the corpus."""
 
-    def find(self, view: View) -> Found:
+    def find(self, view: VisibleEvents) -> Found:
         """Return what it finds for the view's cue."""
         ...
 
@@ -75,12 +75,12 @@ class Dense:
     Parameters
     ----------
     pool : int, default 100
-        How many at least; see `View.pool`.
+        How many at least; see `VisibleEvents.pool`.
     """
 
     pool: int = POOL
 
-    def find(self, view: View) -> Found:
+    def find(self, view: VisibleEvents) -> Found:
         """Search the index under the scope's filter; nothing where the cue has no vector."""
         if view.vector is None:
             return NOTHING
@@ -107,12 +107,12 @@ class Lexical:
     Parameters
     ----------
     pool : int, default 100
-        How many at least; see `View.pool`.
+        How many at least; see `VisibleEvents.pool`.
     """
 
     pool: int = POOL
 
-    def find(self, view: View) -> Found:
+    def find(self, view: VisibleEvents) -> Found:
         """Look up every word of the text, the first 64 of them."""
         words = words_of(view.question.text)[:_MOST_WORDS]
         rare, common = list[IntArray](), list[str]()
@@ -140,12 +140,12 @@ class Words:
     Parameters
     ----------
     pool : int, default 100
-        How many at least; see `View.pool`.
+        How many at least; see `VisibleEvents.pool`.
     """
 
     pool: int = POOL
 
-    def find(self, view: View) -> Found:
+    def find(self, view: VisibleEvents) -> Found:
         """Add up the idf of each event's words; the score is the share of the question's."""
         if view.question.of_a_day:
             return _on_named_day(view, self.pool)
@@ -154,14 +154,14 @@ class Words:
         return _by_idf(view, held, self.pool) if held else Lexical(self.pool).find(view)
 
 
-def _on_named_day(view: View, pool: int) -> Found:
+def _on_named_day(view: VisibleEvents, pool: int) -> Found:
     rows = np.flatnonzero(view.visible)
     rows = rows[days_from(view.question.dates, view.timestamps[rows]) <= HALF_A_DAY]
     order = np.lexsort((rows, view.timestamps[rows]))[::-1][: view.pool(pool)]
     return Found(rows[order], 1.0 / np.arange(1, len(order) + 1))
 
 
-def _by_idf(view: View, held: Sequence[IntArray], pool: int) -> Found:
+def _by_idf(view: VisibleEvents, held: Sequence[IntArray], pool: int) -> Found:
     """Rank by the share of idf of the words whose holders are given; the shorter first."""
     weights = [view.idf(len(rows)) for rows in held]
     rows, owner = np.unique(np.concatenate(held), return_inverse=True)
@@ -175,7 +175,7 @@ def _by_idf(view: View, held: Sequence[IntArray], pool: int) -> Found:
     return Found(rows[order], scores[order])
 
 
-def _newest(view: View, words: Sequence[str], pool: int) -> Found:
+def _newest(view: VisibleEvents, words: Sequence[str], pool: int) -> Found:
     scope = view.scope
     events = view.corpus.record.newest_holding(words, view.pool(pool), scope.sql, scope.values)
     rows = view.corpus.rows_of(np.array(events, dtype=np.int64))
@@ -192,7 +192,7 @@ class Graph:
     boost : mapping of str to float
         Edge kinds that are followed, and how much of its start's score each hands on.
     pool : int, default 100
-        How many at least; see `View.pool`.
+        How many at least; see `VisibleEvents.pool`.
     hops : int, default 2
         Edges away at the most.
     """
@@ -203,7 +203,7 @@ class Graph:
     pool: int = POOL
     hops: int = 2
 
-    def find(self, view: View) -> Found:
+    def find(self, view: VisibleEvents) -> Found:
         """Walk with ``TemporalIndex.graph_search``; kinds the index does not know are left out."""
         boost = {kind: b for kind, b in self.boost.items() if kind in view.index.edge_kinds}
         if view.vector is None or not boost:
@@ -231,7 +231,7 @@ class Causes:
 
     depth: int = 6
 
-    def find(self, view: View) -> Found:
+    def find(self, view: VisibleEvents) -> Found:
         """Walk causal links backwards; nothing where the cue names no event."""
         if view.cue.event is None:
             return NOTHING
@@ -253,7 +253,7 @@ class Causes:
         )
 
 
-def _causal_links(view: View, rows: Sequence[EventId]) -> list[Edge]:
+def _causal_links(view: VisibleEvents, rows: Sequence[EventId]) -> list[Edge]:
     """Return the causal links that lead to some rows, between rows."""
     into = view.links(np.array(rows, dtype=np.int64), incoming=True)
     return [replace(edge, cause=a, effect=b) for a, b, edge in into if edge.kind not in NOT_WALKED]
@@ -271,7 +271,7 @@ class Aliases:
 
     pool: int = 20
 
-    def find(self, view: View) -> Found:
+    def find(self, view: VisibleEvents) -> Found:
         """Search the vectors of aliases alone."""
         nodes = view.corpus.alias_nodes
         if view.vector is None or not len(nodes):
@@ -301,7 +301,7 @@ class Recent:
     pool: int = 20
     least_salience: float = 0.0
 
-    def find(self, view: View) -> Found:
+    def find(self, view: VisibleEvents) -> Found:
         """Take the latest by timestamp, up to the time of the cue."""
         mask = view.visible & (view.timestamps <= view.now)
         if self.least_salience > 0.0:
@@ -319,12 +319,14 @@ NEIGHBOURED, STARTS = 50, 20
 """Of how many of the best so far the neighbours are taken, and the links followed."""
 
 
-def with_neighbours(view: View, best: IntArray, reach: int, kinds: Sequence[str]) -> IntArray:
+def with_neighbours(
+    view: VisibleEvents, best: IntArray, reach: int, kinds: Sequence[str]
+) -> IntArray:
     """Return candidates and what stands beside them.
 
     Parameters
     ----------
-    view : View
+    view : VisibleEvents
         What may come back.
     best : ndarray of shape (n,), int64
         Rows that the sources found, best first, each once.
@@ -365,7 +367,7 @@ class UserSource:
 
     ask: Source
 
-    def find(self, view: View) -> Found:
+    def find(self, view: VisibleEvents) -> Found:
         """Ask it and look up what it says."""
         return self.resolve(view, self.hits(view.cue))
 
@@ -383,7 +385,7 @@ class UserSource:
                 raise TypeError(f"the source returned {hit!r}: it must return hits")
         return hits
 
-    def resolve(self, view: View, hits: Sequence[Hit]) -> Found:
+    def resolve(self, view: VisibleEvents, hits: Sequence[Hit]) -> Found:
         """Look up hits in the corpus."""
         corpus = view.corpus
         by_node = corpus.rows_of_nodes(np.array([hit.node for hit in hits], dtype=np.int64))

@@ -1,4 +1,4 @@
-"""What happened in one recall, step by step, in numbers that add up."""
+"""The trace of one recall: what each source found, timings, what failed; and `Hits`."""
 
 from __future__ import annotations
 

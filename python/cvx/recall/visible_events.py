@@ -1,7 +1,7 @@
-"""What one recall may see: who asks, what they may read, and the cue's likeness to any of it.
+"""The events that one recall may see: the asker's namespaces and filters, as masks and SQL.
 
-`scope_of` says it as a filter of the index, as SQL and as masks over the corpus; a `View` is one
-recall's sight of the events.
+`scope_of` says it as a filter of the index, as SQL and as masks over the corpus; `VisibleEvents` is
+what one recall sees.
 """
 
 from __future__ import annotations
@@ -308,7 +308,7 @@ AnyQuestion: TypeAlias = Question | PlainQuestion
 """What a reader makes of a cue: taken apart, or as two texts."""
 
 
-class View:
+class VisibleEvents:
     """One recall's sight of a memory.
 
     Parameters

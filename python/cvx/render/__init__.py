@@ -1,4 +1,4 @@
-"""Where memories become text for a prompt: labels and blocks, and what of it fits a budget.
+"""Renders memories as text for a prompt: labels, blocks, token budgets.
 
 Escaping stands below, in `cvx.escaping`, since errors and reprs need it too.
 """

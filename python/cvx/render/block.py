@@ -1,4 +1,4 @@
-"""Memories as text for a prompt: evidence with its provenance, inside a block it cannot leave."""
+"""Renders memories as one block of evidence: labels, provenance, escaping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A decision as text: evidence for an agent, never an order."""
+"""Renders a decision as text for an agent: evidence, never an order."""
 
 from __future__ import annotations
 

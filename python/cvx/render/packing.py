@@ -1,4 +1,4 @@
-"""Packing memories into a budget: whole and best first, as many as there is room for."""
+"""Packs memories into a token budget: decides how many fit, cuts those too long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a score is made: features, weights, how they join, and what use a memory has been."""
+"""Scores: features, weights, calibration, usage counts, off-policy estimates."""
 
 from cvx.scoring.calibration import (
     Calibration,

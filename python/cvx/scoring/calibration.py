@@ -1,4 +1,4 @@
-"""Predicted chances of success against what happened."""
+"""Calibration: predicted probabilities compared with outcomes (Brier, ECE, reliability)."""
 
 from __future__ import annotations
 

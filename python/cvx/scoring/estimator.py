@@ -1,4 +1,4 @@
-"""The logistic regression of outcomes as a scikit-learn estimator.
+"""A scikit-learn estimator around the logistic regression of outcomes.
 
 Importing this module imports scikit-learn, which takes a second; recall needs only
 ``LearnedWeights``, which holds the same numbers.

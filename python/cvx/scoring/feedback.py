@@ -1,4 +1,4 @@
-"""Learns a ranking from feedback, and uses it only where the feedback can be trusted."""
+"""Learns ranking weights from feedback, and uses them only where feedback proves reliable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas of the source documents: recency, posterior means, importance."""
+"""Formulas of the source papers: recency decay, Bayesian score, posterior means, importance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A logistic regression that cannot run away: standardised, bounded, with an intercept."""
+"""Logistic regression with standardised columns, a penalty and bounded coefficients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sampled orders of a recall, and what other weights would have achieved on their log."""
+"""Samples the order of a recall (Plackett-Luce), and estimates other weights from the log."""
 
 from __future__ import annotations
 

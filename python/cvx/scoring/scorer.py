@@ -1,4 +1,4 @@
-"""The one place where a score is made: named columns or features, weights, and how they join."""
+"""The scorer: joins weighted features into a score whose factors add up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of what was recalled: retrieved, followed and helped are three different things."""
+"""Usage counts: how often a memory was retrieved, followed, and helped; its success rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights learned from outcomes by logistic regression, and what they are compared with."""
+"""Recall weights learned from outcomes by logistic regression, blended with a prior."""
 
 from __future__ import annotations
 

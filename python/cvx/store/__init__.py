@@ -1,4 +1,4 @@
-"""The record of what happened, the index that follows it, and the one place that writes to disk.
+"""The store: the SQLite record, the index that follows it, snapshots; all writes to disk.
 
 From below: ``rows`` (columns, checksums, nouns as rows), ``fulltext``, ``schema`` (tables and
 migrations), ``lock``, ``database`` (one SQLite file), ``writer``, ``transactions``, ``record``,

@@ -1,4 +1,4 @@
-"""The SQLite file of a record: safe connections, one writer at a time, typed errors."""
+"""The SQLite connection of a record: pragmas, reads in one snapshot, typed errors."""
 
 from __future__ import annotations
 

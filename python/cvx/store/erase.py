@@ -1,4 +1,4 @@
-"""Erasing: nothing of an event, nor a quotation of it, stays in any file of the store."""
+"""Erases events for good: rows, vectors, counts, logged cues, quotations in other texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places where a test can make a process die or fail: at every write, fsync and rename."""
+"""Failpoints: places where a test can kill the process or make a write fail."""
 
 from __future__ import annotations
 

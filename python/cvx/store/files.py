@@ -1,4 +1,4 @@
-"""Files of a store's folder: known by their names, and opened without following links.
+"""File operations of a store: durable writes, private permissions, no symbolic links.
 
 A folder may come from somebody else. A link in it could lead anywhere, so that what is read,
 written or deleted through it would be another file of the user's.

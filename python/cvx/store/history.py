@@ -1,4 +1,4 @@
-"""History: limits of what is kept, earlier versions of events, views of the past."""
+"""Earlier versions of events, the state as of a time, and limits on what is kept."""
 
 from __future__ import annotations
 

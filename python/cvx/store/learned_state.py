@@ -1,4 +1,4 @@
-"""Files beside the index with what was learned from the record: they spare learning it again.
+"""Saves learned models in files beside the index, so that opening need not learn again.
 
 A file is a line of JSON with what it is of, a line that signs it with a key of the user's own, the
 state as JSON, and its arrays. It says nothing that the record does not: one that is damaged, or

@@ -1,4 +1,4 @@
-"""The lock of a record: one writer at a time, over threads, processes and forks."""
+"""The write lock: one writer at a time over threads, processes and forks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Namespaces and visibility: who may read what, as namespaces of the index and as SQL."""
+"""Namespaces and visibility: who may read which events, as index namespaces and as SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record: episodes, events, links, usage, decisions and model state in one SQLite database."""
+"""`Record`: reads events, episodes, links, usage, decisions and model state from SQLite."""
 
 from __future__ import annotations
 

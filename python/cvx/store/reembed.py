@@ -1,4 +1,4 @@
-"""Moving a store to another embedder, which may be broken off at any point and gone on with.
+"""Moves a store to another embedder, in batches that can be interrupted and continued.
 
 New vectors collect in a table of their own, a batch a transaction, each with a checksum, while
 the store is read and written as before. When every text has one, a single transaction puts them

@@ -1,4 +1,4 @@
-"""An index that follows the record: filled by replaying the journal, rebuilt where that fails."""
+"""Keeps the index equal to the record: replays the journal, rebuilds where that fails."""
 
 from __future__ import annotations
 

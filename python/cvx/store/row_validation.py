@@ -1,4 +1,4 @@
-"""Validates rows that another program may have written, for imports and for the doctor.
+"""Validates rows from other programs, for imports and for the doctor.
 
 A checksum says that a row is what somebody wrote, not that it was cvx. SQLite takes anything in any
 column, and one odd value in a file from somebody else would be met long after it was taken in: by

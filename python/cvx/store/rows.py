@@ -1,4 +1,4 @@
-"""Rows of the tables: their columns and checksums, and how the nouns are stored in them."""
+"""Rows of the tables: columns, checksums, and conversion from and to events and episodes."""
 
 from __future__ import annotations
 

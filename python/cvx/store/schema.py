@@ -1,4 +1,4 @@
-"""The schema of the record: tables of each version, migrations, and parts that are foreign."""
+"""The database schema: tables of each version, migrations, detection of foreign objects."""
 
 from __future__ import annotations
 

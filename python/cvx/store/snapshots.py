@@ -1,4 +1,4 @@
-"""Snapshots of the index: files beside the record that spare a rebuild, and nothing else.
+"""Snapshot files of the index: writes, finds, checks and prunes them.
 
 ``index/<seq>.cvx`` is what the index itself writes, ``index/<seq>.json`` says of which record, at
 which number of the journal, for which embedder. The second is renamed into place last: a snapshot

@@ -1,4 +1,4 @@
-"""A store: the record, the index that follows it, and the snapshots of that index."""
+"""`Store`: opens a folder, holds record and index together, snapshots and compacts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactions of a record: one writer at a time, and blocks that become durable at once."""
+"""Transactions of a record: one writer at a time, nested blocks, followers that are told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The writer of the record: everything that may be written inside a transaction."""
+"""`Writer`: every write to the record inside a transaction."""
 
 from __future__ import annotations
 

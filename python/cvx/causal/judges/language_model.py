@@ -1,4 +1,4 @@
-"""Judges of causes that ask a language model: the question, the client, reading the answer."""
+"""Judges of causes that ask a language model: the prompt, the client, parsing the answer."""
 
 from __future__ import annotations
 

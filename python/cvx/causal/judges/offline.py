@@ -1,4 +1,4 @@
-"""Judges of causes that need no model: rules of words, and statistics of known pairs."""
+"""Judges of causes without a language model: word rules, and statistics of known pairs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from cvx.arguments import a_share
 from cvx.causal.cosine import cosine
+from cvx.causal.hedging import LEFT_OPEN, stated
 from cvx.causal.judges.protocol import Judgement, Pair
-from cvx.causal.wording import LEFT_OPEN, stated
 from cvx.errors import InvalidVectorError
 
 _ENGLISH = re.compile(r"[a-z]+")

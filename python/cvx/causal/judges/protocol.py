@@ -1,4 +1,4 @@
-"""The protocol of a judge of causes: pairs of events in, one judgement each out."""
+"""The protocol of a judge of causes: takes pairs of events, returns one judgement each."""
 
 from __future__ import annotations
 

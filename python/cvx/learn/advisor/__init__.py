@@ -1,4 +1,4 @@
-"""The advisor: learns from every episode that ended what an action is worth in a state."""
+"""The advisor: learns from ended episodes what each action is worth in a state."""
 
 from cvx.learn.advisor.advisor import Advisor
 from cvx.learn.advisor.task_model import Parts

@@ -1,4 +1,4 @@
-"""What an open episode sees of its task: what others learned, and its own steps on top."""
+"""Action values for an open episode: what earlier episodes taught, and its own steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The advisor: learns from every episode that ended what an action is worth in a state."""
+"""`Advisor`: begin, step, end; ranks the actions by what they are worth, explores."""
 
 from __future__ import annotations
 

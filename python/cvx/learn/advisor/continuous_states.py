@@ -1,4 +1,4 @@
-"""A model of continuous observations: transitions fitted and planned by what is near."""
+"""Advice for numeric observations: a nearest-neighbour transition model and planning on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Gaussian process over states and actions: what untried actions are expected to be worth."""
+"""A Gaussian process over states and actions: the expected value of untried actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trust in labelled sources: what they report, compared with what others found there."""
+"""Trust in sources of episodes: leaves out of advice what others could not confirm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of one task: its states, what was counted, and a plan over both."""
+"""The model of one task: its states, transition counts, priors, and a plan over them."""
 
 from __future__ import annotations
 

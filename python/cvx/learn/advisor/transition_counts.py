@@ -1,4 +1,4 @@
-"""Counts what actions led to, by state: the transitions and rewards that advice is planned on."""
+"""Counts of transitions and rewards by state and action; older ones fade after a change."""
 
 from __future__ import annotations
 

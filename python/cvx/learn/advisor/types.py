@@ -1,4 +1,4 @@
-"""An episode as the advisor sees it: observations, steps, and the values of actions."""
+"""Types of the advisor: observation, step, open episode, value of an action."""
 
 from __future__ import annotations
 

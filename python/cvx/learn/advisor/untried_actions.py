@@ -1,4 +1,4 @@
-"""Routes from RFC-013's parts to advice: a region model, and the memories that a loop recalls."""
+"""Values of untried actions from the region model and from similar recalled memories."""
 
 from __future__ import annotations
 

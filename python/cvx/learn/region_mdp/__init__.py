@@ -1,4 +1,4 @@
-"""The region model: in which region of the vector space which action leads where, and succeeds."""
+"""The region model (MDP): which action leads where and succeeds, by region of the vector space."""
 
 from cvx.learn.region_mdp.model import RegionMDP
 

@@ -1,4 +1,4 @@
-"""Counts of what episodes did in the regions of one epoch, apart for each group of readers."""
+"""Counts of the region model, kept apart for each group of readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Epochs of regions: episodes are counted again as the regions of the index change."""
+"""Recounts episodes when the regions of the index change (a new epoch)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimates of the region model: success with its evidence, effects of actions, frames."""
+"""Estimates of the region model: success rates with evidence, effects of actions, frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RegionMDP: what to do where, learned from how episodes went."""
+"""`RegionMDP`: best action, transition probabilities and success by region."""
 
 from __future__ import annotations
 

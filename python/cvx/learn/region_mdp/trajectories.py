@@ -1,4 +1,4 @@
-"""Trajectories for the region model: regions, kinds of action, rewards, outcome."""
+"""Trajectories of the region model: an episode as regions, actions, rewards and outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examination of a store: all checks, in one view of its record."""
+"""Runs all checks of the doctor in one view of the record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings of an examination: every kind of them, and the report of all."""
+"""The findings of the doctor: every kind of damage, and the report of all."""
 
 from __future__ import annotations
 

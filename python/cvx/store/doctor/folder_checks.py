@@ -1,4 +1,4 @@
-"""Checks of the folder: the lock, snapshots, what a crash left, what is left of erased text."""
+"""Checks files of the folder: lock, snapshots, strays, permissions, traces of erased text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the record: rows, pages, the text index, references, the journal."""
+"""Checks the record: rows, pages, full-text index, references, counters, journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repairs what an examination found, and salvages what can be read of a damaged database."""
+"""Repairs what an examination found, and salvages readable rows of a damaged database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DuckDB: the events of the Causal Memory Core's blueprint, and tables with all the rest.
+"""Reads and writes exports as DuckDB files, with the causal core's table of events.
 
 The table ``events`` has the blueprint's six columns: what has a vector, with its primary cause.
 ``cvx_events`` has every event with every other column, ``cvx_links``, ``cvx_aliases`` and so on

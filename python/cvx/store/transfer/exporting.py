@@ -1,4 +1,4 @@
-"""Exports a record to a file of another format, and tells which format is meant."""
+"""Exports a record to a file; chooses the format by name or ending."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all exports share, a header and the rows of each table; JSON Lines and Parquet."""
+"""The export format: header and rows of each table, as JSON Lines or Parquet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Imports an export: into an empty record as it was, or into another under new ids."""
+"""Imports an export: into an empty record as it was, or merged under new ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the words of an effect leave open: questions, denials, doubts and concessions (English)."""
+"""Detects effects whose words only ask, deny, doubt or concede a cause (English)."""
 
 from __future__ import annotations
 

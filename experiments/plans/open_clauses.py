@@ -1,4 +1,4 @@
-"""What is to be reached, clause by clause."""
+"""The clauses of a goal: which are done, which are open, which plans failed for each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from experiments.plans.attempt import Attempt
 from experiments.plans.clauses import clauses
-from experiments.plans.deeds import Deed
+from experiments.plans.command_history import PastCommand
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class Item:
         The latest attempt, if it was broken off.
     done : Attempt, optional
         The latest attempt, if it was carried out.
-    deeds : list of Deed
+    deeds : list of PastCommand
         What was done for it since it was begun, or last reached.
     """
 
@@ -37,10 +37,10 @@ class Item:
     rejected: dict[str, frozenset[str]] = field(default_factory=dict)
     stuck: Attempt | None = None
     done: Attempt | None = None
-    deeds: list[Deed] = field(default_factory=list)
+    deeds: list[PastCommand] = field(default_factory=list)
 
 
-class Agenda:
+class OpenClauses:
     """The clauses of a goal, in the order in which they are to be gone through.
 
     Parameters

@@ -1,4 +1,4 @@
-"""What a memory that only reads, or goes on for years, costs in RAM and on disk is bounded."""
+"""RAM and disk stay bounded in long use and in readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A map of places, for worlds in which a command leads elsewhere from each of them."""
+"""A map of places, for games in which the same command leads elsewhere from each place."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def place_of(text: str) -> str:
     return next(iter(clauses(text)), "")
 
 
-class Atlas:
+class PlaceMap:
     """The places of one game, what was told in each, and which command leads from which to which.
 
     Where no commands are known to move, there is one place, and nothing leads anywhere.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from experiments.plans.atlas import Atlas, moving
+from experiments.plans.place_map import PlaceMap, moving
 
 
 def test_only_what_leads_to_different_places_moves() -> None:
@@ -15,14 +15,14 @@ def test_only_what_leads_to_different_places_moves() -> None:
 
 
 def test_without_moves_nothing_leads_anywhere() -> None:
-    atlas = Atlas(())
+    atlas = PlaceMap(())
     atlas.note(None, "Hall. A hat.", ["visit loft"])
     atlas.note("visit loft", "Loft. A peg.", ["visit hall"])
     assert list(atlas.toward({"hat"})) == []
 
 
 def test_the_way_leads_to_where_a_thing_was_told_of() -> None:
-    atlas = Atlas({"walk #"})
+    atlas = PlaceMap({"walk #"})
     atlas.note(None, "Hall. A peg.", ["walk left"])
     atlas.note("walk left", "Attic. A red hat.", ["walk left", "walk right"])
     atlas.note("walk right", "Hall. A peg.", ["walk left"])
@@ -31,7 +31,7 @@ def test_the_way_leads_to_where_a_thing_was_told_of() -> None:
 
 
 def test_what_nobody_told_of_is_looked_for_where_nobody_was() -> None:
-    atlas = Atlas({"walk #"})
+    atlas = PlaceMap({"walk #"})
     atlas.note(None, "Hall. A peg.", ["walk left", "walk right"])
     assert set(atlas.toward({"scarf"})) == {"walk left", "walk right"}
     atlas.note("walk left", "Attic.", ["walk right"])
@@ -46,7 +46,7 @@ def test_what_nobody_told_of_is_looked_for_where_nobody_was() -> None:
 def test_following_the_way_arrives_by_the_shortest_path() -> None:
     rng = random.Random(3)
     size = 5
-    atlas = Atlas({"walk #"})
+    atlas = PlaceMap({"walk #"})
     ways = {"walk up": -size, "walk down": size, "walk left": -1, "walk right": 1}
 
     def can(place: int) -> dict[str, int]:

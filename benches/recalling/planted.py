@@ -1,4 +1,4 @@
-"""Memories planted by somebody who guesses the questions: how far they get up the ranking."""
+"""Plants hostile memories that repeat likely questions, and measures how high they rank."""
 
 from __future__ import annotations
 

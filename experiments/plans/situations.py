@@ -1,4 +1,4 @@
-"""Situations described without a name, and what was done in the like."""
+"""Situations described without names, and which commands were given in similar ones."""
 
 from __future__ import annotations
 

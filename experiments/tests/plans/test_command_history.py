@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.plans import Lexicon
-from experiments.plans.deeds import Deed, lasting
+from experiments.plans.command_history import PastCommand, lasting
 from experiments.plans.words import words
 
 SLOTS = ["hat", "peg"]
 
 
-def _explored(command: str, moment: str, opened: frozenset[str], spent: bool) -> Deed:
-    return Deed(command, moment, 1, None, opened, spent)
+def _explored(command: str, moment: str, opened: frozenset[str], spent: bool) -> PastCommand:
+    return PastCommand(command, moment, 1, None, opened, spent)
 
 
 def _lexicon() -> Lexicon:
@@ -51,7 +51,7 @@ class Room:
             self.red.add(hat)
 
 
-def _played(seed: int, steps: int) -> tuple[Room, list[Deed]]:
+def _played(seed: int, steps: int) -> tuple[Room, list[PastCommand]]:
     rng, room, deeds = random.Random(seed), Room(), []
     for number in range(steps):
         before = room.can()
@@ -59,7 +59,9 @@ def _played(seed: int, steps: int) -> tuple[Room, list[Deed]]:
         room.do(command)
         opened = frozenset(room.can()) - set(before)
         deeds.append(
-            Deed(command, f"moment {number}", number // 4, None, opened, command not in room.can())
+            PastCommand(
+                command, f"moment {number}", number // 4, None, opened, command not in room.can()
+            )
         )
     return room, deeds
 
@@ -128,8 +130,8 @@ def test_another_thing_of_the_kind_is_not_the_same_again() -> None:
 
 
 def test_what_one_plan_says_is_kept_whole() -> None:
-    def deed(command: str, attempt: int, aim: str, opened: str) -> Deed:
-        return Deed(command, "", attempt, aim, frozenset({opened}), spent=True)
+    def deed(command: str, attempt: int, aim: str, opened: str) -> PastCommand:
+        return PastCommand(command, "", attempt, aim, frozenset({opened}), spent=True)
 
     grab, hang, anew = (
         deed("grab hat 1 from nook 1", 1, "grab {0.0} from nook", "hang hat 1 on peg 1"),
@@ -144,16 +146,20 @@ def test_what_one_plan_says_is_kept_whole() -> None:
 
 def test_a_step_that_was_done_in_another_way_is_kept() -> None:
     deeds = [
-        Deed("grab hat 1 from nook 1", "a", 1, "grab {0.0} from nook", frozenset(), True),
-        Deed("hang hat 1 in peg 1", "b", 1, "hang {0.0} on {1.0}", frozenset(), True),
+        PastCommand("grab hat 1 from nook 1", "a", 1, "grab {0.0} from nook", frozenset(), True),
+        PastCommand("hang hat 1 in peg 1", "b", 1, "hang {0.0} on {1.0}", frozenset(), True),
     ]
     assert lasting(deeds, SLOTS, _lexicon())[1] == ("b", "hang {0.0} in {1.0}")
 
 
 def test_what_is_taken_and_put_back_cancels_out() -> None:
-    took = Deed("grab hat 1 from nook 1", "m", 1, None, frozenset({"hang hat 1 on nook 1"}), True)
-    back = Deed("hang hat 1 on nook 1", "m", 2, None, frozenset({"grab hat 1 from nook 1"}), True)
-    hung = Deed("hang hat 1 on peg 1", "m", 4, None, frozenset(), True)
+    took = PastCommand(
+        "grab hat 1 from nook 1", "m", 1, None, frozenset({"hang hat 1 on nook 1"}), True
+    )
+    back = PastCommand(
+        "hang hat 1 on nook 1", "m", 2, None, frozenset({"grab hat 1 from nook 1"}), True
+    )
+    hung = PastCommand("hang hat 1 on peg 1", "m", 4, None, frozenset(), True)
     again = took._replace(attempt=3, opened=frozenset({"hang hat 1 on peg 1"}))
     done = [action for _, action in lasting([took, back, again, hung], SLOTS, _lexicon())]
     assert done == ["grab {0.0} from nook", "hang {0.0} on {1.0}"]

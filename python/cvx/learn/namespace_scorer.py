@@ -1,4 +1,4 @@
-"""The scorer of one namespace, whose weights are learned from its own episodes."""
+"""The scorer of one namespace, with weights learned from its own episodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cvx.learn.model_sync import LearnedModels
 
 
-class LearnedScorer:
+class NamespaceScorer:
     """A scorer whose weights move from a prior to what was learned.
 
     What followed advice came to in one namespace says nothing to another one: each has its own.
@@ -44,7 +44,7 @@ class LearnedScorer:
         # Stores of one namespace have it under the plain name.
         self.name = f"weights:{namespace}" if namespace else "weights"
 
-    def of(self, namespace: str) -> LearnedScorer:
+    def of(self, namespace: str) -> NamespaceScorer:
         """Return that of another namespace, which has learned nothing yet."""
         scorer, weights = self.scorer, self.weights
         if weights is not None:
@@ -54,24 +54,24 @@ class LearnedScorer:
                 bound=weights.bound,
                 window=weights.window,
             )
-        return LearnedScorer(
+        return NamespaceScorer(
             namespace, scorer.with_weights(self.prior) if scorer else None, weights
         )
 
-    def after(self, taught: Taught) -> LearnedScorer:
+    def after(self, taught: Taught) -> NamespaceScorer:
         """Return it with what an episode teaches; this one stays as it is."""
         if self.weights is None or self.scorer is None or not taught.labels:
             return self
         return self._with(copy.copy(self.weights).update(*taught))
 
-    def _with(self, weights: LearnedWeights) -> LearnedScorer:
+    def _with(self, weights: LearnedWeights) -> NamespaceScorer:
         made = copy.copy(self)
         made.weights = weights
         if self.scorer is not None:
             made.scorer = self.scorer.with_weights(weights.blend(self.prior))
         return made
 
-    def restored(self, models: LearnedModels, *, anew: bool = False) -> LearnedScorer:
+    def restored(self, models: LearnedModels, *, anew: bool = False) -> NamespaceScorer:
         """Return it with what a record knows.
 
         Parameters

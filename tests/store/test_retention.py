@@ -1,4 +1,4 @@
-"""Trust, forgetting, budgets and the past."""
+"""Retention: quarantine, trust, forgetting, budgets, and views of the past."""
 
 import math
 from pathlib import Path

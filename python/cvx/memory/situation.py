@@ -1,4 +1,4 @@
-"""What an agent should have in mind before its turn, without asking."""
+"""Recalls what a character needs before its turn: who is there, where, its goals, what mattered."""
 
 from __future__ import annotations
 

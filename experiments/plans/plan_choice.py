@@ -1,4 +1,4 @@
-"""Which of the plans that memory returns is followed."""
+"""Chooses one of the plans that memory returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Silence where nothing is known, and how likely each hit is wanted."""
+"""No hits where nothing is known, and calibrated relevance of each hit."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""An index that grows, a size at a time: its rows, made block by block, and its times."""
+"""Builds an index in growing sizes and times each; shared by several benches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking better than the cue does, and before anybody asks."""
+"""Widened cues: synonyms, scene, mood, recency, and the situation before a turn."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
 from cvx.memory import Memory
-from cvx.memory.before_turn import Situation, situation_context
+from cvx.memory.situation import Situation, situation_context
 from cvx.recall.presets import with_mood, with_recency, with_scene, with_synonyms
 from cvx.scoring.formulas import Decay
 from cvx.types import Cue, Hit

@@ -1,4 +1,4 @@
-"""An embedder for measurements to which every vector is given."""
+"""An embedder for benches that returns precomputed vectors."""
 
 from __future__ import annotations
 

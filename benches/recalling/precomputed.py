@@ -1,4 +1,4 @@
-"""An embedder that hands out vectors which were computed elsewhere."""
+"""An embedder that returns vectors computed elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the agent keeps in mind of the game that it plays."""
+"""What the agent keeps track of in the game it plays: observations, commands, places."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from experiments.plans import Atlas, Observation, arguments, mentions, moment, shape
+from experiments.plans import Observation, PlaceMap, arguments, mentions, moment, shape
 
 
 @dataclass(slots=True)
-class Sight:
+class GameState:
     """What was seen and done in one game.
 
     Attributes
     ----------
     seen : Observation
         The latest.
-    atlas : Atlas
+    atlas : PlaceMap
         The places.
     before : tuple of str
         The commands that were admissible one step earlier.
@@ -42,7 +42,7 @@ class Sight:
     """
 
     seen: Observation
-    atlas: Atlas
+    atlas: PlaceMap
     before: tuple[str, ...] = ()
     heard: set[str] = field(default_factory=set)
     texts: list[str] = field(default_factory=list)

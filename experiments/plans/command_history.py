@@ -1,4 +1,4 @@
-"""What was done for a clause, over all attempts at it, and what of that lasted."""
+"""The commands given for a clause in all attempts, and which of their effects lasted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from experiments.plans.lexicon import Lexicon
 from experiments.plans.words import variables_of
 
 
-class Deed(NamedTuple):
+class PastCommand(NamedTuple):
     """One command that was given for a clause.
 
     Attributes
@@ -35,13 +35,15 @@ class Deed(NamedTuple):
     opened: frozenset[str]
     spent: bool
 
-    def allowed(self, deed: Deed) -> bool:
+    def allowed(self, deed: PastCommand) -> bool:
         """Whether it made a deed possible, other than by the plan that goes on with that."""
         own_plan = self.aim is not None and self.attempt == deed.attempt
         return deed.command in self.opened and not own_plan
 
 
-def settled(deeds: Iterable[Deed], slots: Sequence[str], lexicon: Lexicon) -> list[Deed]:
+def settled(
+    deeds: Iterable[PastCommand], slots: Sequence[str], lexicon: Lexicon
+) -> list[PastCommand]:
     """Return deeds without those that cancelled out.
 
     Two do where each made the other possible again, as taking a thing and putting it back do.
@@ -52,14 +54,14 @@ def settled(deeds: Iterable[Deed], slots: Sequence[str], lexicon: Lexicon) -> li
 
     Parameters
     ----------
-    deeds : iterable of Deed
+    deeds : iterable of PastCommand
         In the order in which they were done.
     slots : sequence of str
         The names of the goal's things, see `Lexicon.slots`.
     lexicon : Lexicon
     """
     binding = Binding(slots, lexicon)
-    left: list[tuple[Deed, str]] = []
+    left: list[tuple[PastCommand, str]] = []
     for deed in deeds:
         action = binding.abstract(deed.command, deed.aim)
         does, about = signature([action]), set(variables_of(action))
@@ -76,7 +78,9 @@ def settled(deeds: Iterable[Deed], slots: Sequence[str], lexicon: Lexicon) -> li
     return [deed for deed, _ in left]
 
 
-def lasting(deeds: Iterable[Deed], slots: Sequence[str], lexicon: Lexicon) -> list[tuple[str, str]]:
+def lasting(
+    deeds: Iterable[PastCommand], slots: Sequence[str], lexicon: Lexicon
+) -> list[tuple[str, str]]:
     """Return the moments and the abstract commands of what was done to a goal's things, and lasted.
 
     Parameters

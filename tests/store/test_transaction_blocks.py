@@ -1,4 +1,4 @@
-"""Several changes that become durable at once, or not at all."""
+"""Several changes in one block become durable together or not at all."""
 
 import os
 import signal

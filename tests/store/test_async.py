@@ -1,4 +1,4 @@
-"""Calls that can be awaited: nothing blocks the event loop, everything is durable."""
+"""Async verbs: nothing blocks the event loop, everything is durable."""
 
 import asyncio
 from collections.abc import Sequence
