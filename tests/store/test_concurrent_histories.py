@@ -93,7 +93,12 @@ def recorded(folder: Path, logs: Path, rng: random.Random) -> list[Operation]:
                 told = (str(folder), f"p{generation}", generation, log)
                 running[place] = CONTEXT.Process(target=work, args=told, daemon=True)
                 running[place].start()
-        time.sleep(0.5 if NIGHTLY else 0.2)
+        # However slow the machine is, something is done between two disturbances.
+        before = done
+        while done < min(before + 50, OPERATIONS):
+            time.sleep(0.5 if NIGHTLY else 0.2)
+            done = sum(log.read_bytes().count(b"\n") for log in logs.iterdir())
+            assert all(one.exitcode in (None, -signal.SIGKILL) for one in running.values())
         chosen = running[rng.randrange(PROCESSES)]
         if rng.random() < 0.5:
             os.kill(chosen.pid or 0, signal.SIGSTOP)
@@ -103,8 +108,6 @@ def recorded(folder: Path, logs: Path, rng: random.Random) -> list[Operation]:
             chosen.kill()
             chosen.join()
             running = {place: one for place, one in running.items() if one is not chosen}
-        assert all(one.exitcode in (None, -signal.SIGKILL) for one in running.values())
-        done = sum(log.read_bytes().count(b"\n") for log in logs.iterdir())
         tried("histories, operations", done // 1_000 * 1_000, 1_000)
     for one in running.values():
         one.kill()

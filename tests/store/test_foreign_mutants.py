@@ -52,6 +52,11 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("mutants")
     planted.rich_store(folder / "m")
     with Memory.open(folder / "m", embedder=embedder()) as memory:
+        for helped in (True, False, True):
+            hits = memory.recall("the cellar flooded")
+            memory.feedback(hits, followed=hits[:1], helped=helped)
+        kept = memory.record.query("SELECT name FROM model_state")
+        assert {"weights", "recall:", "sources:"} <= {name for (name,) in kept}
         for ending in ("jsonl", "parquet", "duckdb"):
             export(memory, folder / f"all.{ending}")
     return folder
@@ -120,6 +125,22 @@ def cleared(*paths: Path) -> None:
             path.unlink(missing_ok=True)
 
 
+def odd_state(rng: random.Random, value: str) -> str:
+    """Put an odd value somewhere into what a model has learned."""
+    told: Any = {"": json.loads(value)}
+    inside, key = told, ""
+    while (below := inside[key]) and isinstance(below, dict | list) and rng.random() < 0.8:
+        inside, key = (
+            below,
+            rng.choice([*(below if isinstance(below, dict) else range(len(below)))]),
+        )
+    if isinstance(inside, dict) and key and rng.random() < 0.3:
+        inside[str(rng.choice(ODD))] = inside.pop(key)
+    else:
+        inside[key] = rng.choice([*ODD, [], {}])
+    return json.dumps(told[""])
+
+
 def odd_export(rng: random.Random) -> Callable[[Lines], None]:
     def change(lines: Lines) -> None:
         for _ in range(rng.choice((1, 1, 1, 3))):
@@ -127,6 +148,10 @@ def odd_export(rng: random.Random) -> Callable[[Lines], None]:
             if "meta" in told:
                 part: dict[str, Any] = rng.choice([told, told["meta"], told["counts"]])
                 part[rng.choice([*part])] = rng.choice([*ODD, "17", "5", [], {}])
+            elif rng.random() < 0.1:
+                state = rng.choice([one for one in lines if one.get("table") == "model_state"])
+                with suppress(TypeError, ValueError):
+                    state["value"] = odd_state(rng, state["value"])
             elif rng.random() < 0.9:
                 told[rng.choice(rows.COLUMNS[told["table"]])] = rng.choice(ODD)
             else:
@@ -207,13 +232,23 @@ def odd_record(rng: random.Random, folder: Path) -> None:
                     db.execute(rows.renew_crc_sql(table, "true"))
 
 
+def odd_model(rng: random.Random, folder: Path) -> None:
+    """Put odd values into what models have learned, with a checksum that fits."""
+    with planted.opened(folder) as db:
+        name, value = rng.choice(db.execute("SELECT name, value FROM model_state").fetchall())
+        changed = odd_state(rng, value) if rng.random() < 0.9 else rng.choice([*ODD, b"\xff"])
+        with suppress(UnicodeError, OverflowError):
+            db.execute("UPDATE model_state SET value = ? WHERE name = ?", (changed, name))
+        db.execute(rows.renew_crc_sql("model_state", "true"))
+
+
 def odd_file(rng: random.Random, folder: Path) -> None:
     """Change bytes of the database, a snapshot or the lock, or cut one short."""
     odd_bytes(rng, rng.choice([*folder.rglob("*.cvx"), folder / "memory.db", folder / "LOCK"]))
 
 
 @pytest.mark.filterwarnings("ignore::cvx.errors.DamagedRowsWarning")
-@pytest.mark.parametrize("odd", [odd_record, odd_file])
+@pytest.mark.parametrize("odd", [odd_record, odd_model, odd_file])
 def test_a_store_that_was_changed_answers_or_says_why_not(
     rich: Path, tmp_path: Path, watched: list[str], odd: Callable[[random.Random, Path], None]
 ) -> None:

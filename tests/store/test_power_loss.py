@@ -13,6 +13,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,9 @@ def check_store(folder: Path, known: list[dict[str, Any]]) -> None:
         assert memory.admin.check() == []
         active = [event for event in holds["events"] if event[2] == "active"]
         if active:
-            assert memory.recall(active[-1][1], k=1)[0].text == active[-1][1]
+            # However busy the machine is, the embedder is waited for.
+            patient = replace(memory.learning.pipeline, timeout_s=600.0)
+            assert memory.recall(active[-1][1], 1, pipeline=patient)[0].text == active[-1][1]
         memory.add("and it goes on")
 
 
@@ -184,7 +187,9 @@ def failures(recorded: list[Change], most: int, every: int, left: Path) -> Count
         except TornByDuckDBError:
             torn += 1
         except Exception as error:
-            failed[f"{type(error).__name__}: {str(error)[:200]}"] += 1
+            wrong = f"{type(error).__name__}: {str(error)[:200]}"
+            failed[wrong] += 1
+            tried(f"power loss, state {number}: {wrong}", failed[wrong], 1)
         tried(f"power loss, states ({failed.total()} wrong, {torn} torn by DuckDB)", number)
     of = f"{most:,} states of {len(recorded):,} changes"
     print(f"\npower loss: {of}: {dict(failed)}; torn by DuckDB itself: {torn}")
