@@ -215,6 +215,38 @@ def relative_dates(text: str, timestamp: int) -> list[RelativeDate]:
     return [one for _, one in _resolved(text, timestamp)]
 
 
+def day_told(text: str, timestamp: int) -> date | None:
+    """Return the day on which what a text tells of was: the one it names, else its own.
+
+    Parameters
+    ----------
+    text : str
+        What was said.
+    timestamp : int
+        When, in microseconds since 1970-01-01 UTC.
+
+    Returns
+    -------
+    date or None
+        None where it names several days, or a time that is no day ("last month"), and where the
+        calendar has no such time.
+
+    Examples
+    --------
+    >>> monday = 1_683_504_000_000_000    # 2023-05-08
+    >>> str(day_told("I moved yesterday.", monday)), day_told("I moved last month.", monday)
+    ('2023-05-07', None)
+    """
+    own = relative_dates("today", timestamp)
+    days: set[date | None] = {
+        date(year, month, day) if year and month and day else None
+        for year, month, day in read_dates(text)[0]
+    }
+    days |= {one.day if one.unit == "day" else None for one in relative_dates(text, timestamp)}
+    days = days or {one.day for one in own}
+    return days.pop() if len(days) == 1 else None
+
+
 def _resolved(text: str, timestamp: int) -> list[tuple[re.Match[str], RelativeDate]]:
     if not _CALENDAR[0] <= timestamp < _CALENDAR[1]:
         return []

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,7 +80,7 @@ def test_nearness_month_and_year_are_those_of_the_calendar(asked: date, days: li
     for row, day in enumerate(days):
         # Noon of the day asked for, from midnight of the day it happened.
         apart = abs((day - asked).days - 0.5)
-        assert columns["date_near"][row] == pytest.approx(np.exp(-apart / 4))
+        assert columns["date_near"][row] == pytest.pytest.approx(np.exp(-apart / 4))
         assert columns["date_month"][row] == ((day.year, day.month) == (asked.year, asked.month))
         assert columns["date_year"][row] == (day.year == asked.year)
 
@@ -185,10 +186,10 @@ def test_an_event_counts_for_the_day_that_it_means() -> None:
     view = PlainView([*said, Said("x", timestamp=microseconds(date(2023, 5, 8)))])
     question = read_question("What was painted on 8 May 2023?", view)
     columns = date_signals(Neighbourhood(question, candidates(np.arange(3)), view))
-    assert columns["date_near"][0] == pytest.approx(1.0)
+    assert columns["date_near"][0] == pytest.pytest.approx(1.0)
     assert columns["date_near"][1] < 0.01
     # A day of midnight is half a day from noon.
-    assert columns["date_near"][2] == pytest.approx(np.exp(-0.5 / 4))
+    assert columns["date_near"][2] == pytest.pytest.approx(np.exp(-0.5 / 4))
 
 
 @pytest.mark.parametrize(("clock", "shown"), [("microseconds", True), ("turn", False)])
@@ -223,3 +224,78 @@ def test_a_question_for_nothing_but_a_day_finds_that_day(asked: str, first: str 
         memory.add(text, timestamp=now - timedelta(days=days))
     found = memory.recall(Cue(asked, timestamp=now), 2)
     assert [hit.text for hit in found][:1] == ([first] if first else [])
+
+
+def moments(**settings: Any) -> Memory:
+    memory = Memory(embedder=LexicalEmbedder(), **settings)
+    told = (
+        ("The cellar flooded yesterday.", 6),
+        ("We hired a plumber for the cellar.", 9),
+        ("The pump was repaired at last.", 17),
+        ("Last month we sold the boat.", 19),
+        ("The boat was bought in a hurry.", 20),
+    )
+    for text, day in told:
+        utc = not settings
+        memory.add(text, timestamp=datetime(2023, 5, day, 20, tzinfo=UTC) if utc else day)
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("cue", "texts", "span"),
+    [
+        (
+            "How long was it between the flood in the cellar and the repair of the pump?",
+            {"The cellar flooded yesterday.", "The pump was repaired at last."},
+            "= from 2023-05-05 to 2023-05-17: 12 days",
+        ),
+        (
+            "How many days after the cellar flooded was the plumber hired?",
+            {"The cellar flooded yesterday.", "We hired a plumber for the cellar."},
+            "= from 2023-05-05 to 2023-05-09: 4 days",
+        ),
+        # A month is no day: both come, and nobody reckons.
+        (
+            "How much time was there between buying the boat and selling the boat?",
+            {"The boat was bought in a hurry.", "Last month we sold the boat."},
+            None,
+        ),
+    ],
+)
+def test_the_time_between_two_memories_brings_both_and_is_told(
+    cue: str, texts: set[str], span: str | None
+) -> None:
+    memory = moments()
+    hits = memory.recall(cue)
+    assert {hit.text for hit in hits[:2]} == texts
+    assert all(sum(factor[3] for factor in hit.factors) == pytest.approx(hit.score) for hit in hits)
+    assert all("between" in [factor.name for factor in hit.factors] for hit in hits[:2])
+    block = memory.context(cue)
+    assert [line for line in block.split("\n")[-2:-1] if line.startswith("= from")] == [
+        span
+    ] * bool(span)
+    # The plain question ranks as before, and where one has no room nothing is reckoned.
+    assert "= from" not in memory.context("Where was the flood in the cellar?")
+    assert "= from" not in memory.context(cue, 45)
+    assert memory.context(cue, 45).hits
+
+
+def test_the_time_between_two_turns_is_told_in_turns() -> None:
+    block = moments(clock="turns").context("How many turns between the flood and the plumber?")
+    assert "= from turn 6 to turn 9: 3 turns" in block
+
+
+def test_no_time_is_told_where_one_side_is_not_known_or_one_memory_is_both() -> None:
+    for cue in (
+        "How long was it between the flood in the cellar and the eclipse?",
+        "How long between the pump and the repair?",
+        "How long does the repair of the pump take?",
+    ):
+        assert "= from" not in moments().context(cue), cue
+
+
+def test_the_relevance_of_what_is_lifted_is_that_of_its_words() -> None:
+    hits = moments().recall("How long was it between the flood in the cellar and the repair?")
+    # By the score that puts them first each would be as good as certain.
+    assert [hit.score > 1.0 for hit in hits[:2]] == [True, True]
+    assert all(0.0 < (hit.relevance or 0.0) < 0.95 for hit in hits)

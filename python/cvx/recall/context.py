@@ -285,7 +285,12 @@ class Serving:
         if self.sampling is not None:
             kept, chances = self.sampling.draw(kept, most, decision)
         events = [hit.event for hit in kept if hit.event is not None]
-        fitted = fit(events, cue, self.budget, self.renderer)
+        spanned = tuple(
+            place
+            for place, hit in enumerate(kept)
+            if any(factor.name == "between" and factor.value for factor in hit.factors)
+        )
+        fitted = fit(events, cue, self.budget, self.renderer, spanned)
         if k is None:
             kept, chances = kept[: fitted.tried], chances[: fitted.tried]
         trace.merged = len(merged)

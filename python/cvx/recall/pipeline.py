@@ -22,6 +22,8 @@ from cvx.recall.corpus import Corpus
 from cvx.recall.floor import Floor, JudgeOfAnswers, relevance_of
 from cvx.recall.fusion import RRF_CONSTANT, Candidates, Column, Fusion, Weighting, by_rank
 from cvx.recall.poisoning import Guard
+from cvx.recall.question import Question
+from cvx.recall.ranking_signals import both_sides
 from cvx.recall.sources import (
     BUILT_IN,
     NOTHING,
@@ -386,9 +388,10 @@ def rank(
 ) -> Ranking:
     """Fuse, weigh, and drop what does not pass the floors.
 
-    What feedback taught is added as a column of its own, ``feedback``, where it is trusted.
+    What feedback taught is added as a column of its own, ``feedback``, where it is trusted; so is
+    ``between``, of the two memories between which a question asks for the time.
     """
-    scored, columns = _NO_SCORES, dict[str, Column]()
+    scored, columns, lift = _NO_SCORES, dict[str, Column](), np.zeros(len(table))
     weighting = pipeline.weighting
     if pipeline.passages is not None and view.passages:
         weighting = pipeline.passages
@@ -401,6 +404,14 @@ def rank(
             share = sum(weight for weight in weights.values() if weight > 0) / ODDS
             weighting = weighting.with_weights({**weights, "feedback": share})
         scored = weighting.score(weighed, table)
+        if isinstance(view.question, Question) and view.question.sides:
+            between = both_sides(view.question, table, scored.total, view)
+            if between is not None:
+                most = sum(weight for weight in weights.values() if weight > 0)
+                weighting = weighting.with_weights({**weighting.weights, "between": most})
+                lift = -scored.total
+                scored = weighting.score({**weighed, "between": between}, table)
+                lift += scored.total
         if pipeline.guard is not None:
             order = _best(table, scored.total, np.arange(len(table)))
             scored = pipeline.guard.doubted(view, table, scored, order)
@@ -408,7 +419,7 @@ def rank(
     trace.candidates = len(table)
     trace.floor = str(pipeline.floor)
     trace.answerable = pipeline.floor.probability(view, table)
-    relevance = relevance_of(table, total, trace.answerable, view.size)
+    relevance = relevance_of(table, total - lift, trace.answerable, view.size)
     kept = np.flatnonzero(pipeline.floor.kept(table, total, relevance))
     if trace.answerable is not None and trace.answerable < pipeline.floor.least:
         kept = kept[:0]

@@ -345,6 +345,39 @@ def answer_wanted(question: str) -> int:
     return 0
 
 
+_ASKS_FOR_TIME = re.compile(
+    r"\bhow\s+(?:long|much\s+time|many\s+(?:turn|tick|hour|day|week|month|year)s)\b", re.IGNORECASE
+)
+_SIDES: Final = {
+    "between": {"and"},
+    "after": {"did", "was", "were", "until"},
+    "before": {"did", "was", "were"},
+}
+
+
+def two_sides(question: str) -> tuple[str, ...]:
+    """Return the two things between which a question asks for the time; nothing if it does not.
+
+    Examples
+    --------
+    >>> two_sides("How long was it between the flood and the repair?")
+    ('the flood', 'the repair')
+    >>> two_sides("How many days after the flood did we fix the pump?")
+    ('the flood', 'we fix the pump')
+    >>> two_sides("What is between the house and the lake?")
+    ()
+    """
+    asked = _ASKS_FOR_TIME.search(question)
+    words = question[asked.end() :].rstrip(" ?!.").split() if asked else []
+    folded = [word.casefold() for word in words]
+    for first, seconds in _SIDES.items():
+        begin = folded.index(first) + 1 if first in folded else len(folded)
+        for at in range(begin + 1, len(words) - 1):
+            if folded[at] in seconds:
+                return " ".join(words[begin:at]), " ".join(words[at + 1 :])
+    return ()
+
+
 _MOST_WORDS = 32
 
 
@@ -369,6 +402,8 @@ class Question:
         When.
     wanted : int
         The form of the answer, see ``forms``.
+    sides : tuple of (tuple of str)
+        Content words of the two things between which it asks for the time; see `two_sides`.
     """
 
     asked: str
@@ -378,6 +413,7 @@ class Question:
     entities: frozenset[int] = frozenset()
     dates: tuple[DateNamed, ...] = ()
     wanted: int = 0
+    sides: tuple[tuple[str, ...], ...] = ()
 
     @property
     def of_a_day(self) -> bool:
@@ -414,6 +450,7 @@ def read_question(text: str, view: VisibleEvents) -> Question:
         entities=frozenset().union(*(known[name] for name in names)),
         dates=tuple(dates),
         wanted=answer_wanted(text),
+        sides=tuple(tuple(content_words(without(side, names))) for side in two_sides(text)),
     )
 
 

@@ -227,6 +227,30 @@ def among(rows: IntArray, ascending: IntArray) -> npt.NDArray[np.bool_]:
     return found
 
 
+def both_sides(
+    question: Question, candidates: Candidates, scores: FloatArray, view: View
+) -> npt.NDArray[np.float64] | None:
+    """Mark the two memories between which a question asks for the time, None where it does not.
+
+    Of each side the candidate that holds most of its words by idf, half of it at least; of equals
+    the one with the higher score. None too where one memory is the best for both.
+    """
+    found = set[int]()
+    for words in question.sides:
+        held, whole = np.zeros(len(candidates)), 0.0
+        for word in words:
+            rows = holders_of(word, view)
+            if rows is not None:
+                idf = np.log1p((view.size - rows.size + 0.5) / (rows.size + 0.5))
+                held += idf * among(candidates.rows, rows)
+                whole += idf
+        if whole > 0.0 and held.max() >= whole / 2.0:
+            found.add(int(np.lexsort((scores, held.round(9)))[-1]))
+    marked = np.zeros(len(candidates))
+    marked[[*found]] = 1.0
+    return marked if len(found) == 2 else None
+
+
 def stretched_column(values: FloatArray) -> npt.NDArray[np.float64]:
     """Scale to [0, 1], from the lowest to the highest; zeros where all are equal.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
-from cvx.dates import relative_dates
+from cvx.dates import day_told, relative_dates
 from cvx.escaping import quoted, quoted_line, unquoted
 from cvx.store.prompt_injection import ORDER
 from cvx.types import Clock, Event
@@ -109,7 +109,7 @@ class Renderer:
             told += f"\n{_RESOLVED}{meant}"
         return Entry(group, event.timestamp, self.label(event), told)
 
-    def block(self, entries: Sequence[Entry]) -> str:
+    def block(self, entries: Sequence[Entry], spanned: Sequence[Event] = ()) -> str:
         """Return one block of evidence.
 
         Parameters
@@ -117,6 +117,8 @@ class Renderer:
         entries : sequence of Entry
             Best first. Those of one group within half an hour stand under one label, in the order
             of time; the group of the best comes first.
+        spanned : sequence of Event
+            Two memories: the time from the one to the other is told on the last line.
 
         Returns
         -------
@@ -138,7 +140,29 @@ class Renderer:
                     since = entry.timestamp
                     lines.append(entry.label)
                 lines.append(entry.text)
-        return "\n".join([*lines, CLOSE])
+        span = self._span(*spanned) if len(spanned) == 2 else ""
+        return "\n".join([*lines, *([_RESOLVED + span] if span else []), CLOSE])
+
+    def _span(self, one: Event, other: Event) -> str:
+        """Return the time between two memories in days, turns or ticks; empty if it is not known.
+
+        A memory that names its day is of that day.
+        """
+        turns = [event.metadata.get("turn") for event in (one, other)]
+        told = [turn for turn in turns if isinstance(turn, int)]
+        if self._unit is None or len(told) == 2:
+            unit: str = "turn" if self._unit else self.clock
+            first, last = sorted(told if self._unit else (one.timestamp, other.timestamp))
+            begin, end, count = f"{unit} {first}", f"{unit} {last}", last - first
+        else:
+            a_second = 1_000_000 // self._unit
+            days = [day_told(event.text, event.timestamp * a_second) for event in (one, other)]
+            known = sorted(day for day in days if day is not None)
+            if len(known) < 2:
+                return ""
+            unit, begin, end = "day", str(known[0]), str(known[1])
+            count = (known[1] - known[0]).days
+        return f"from {begin} to {end}: {count} {unit}{'s' if count != 1 else ''}"
 
     def _meant(self, text: str, timestamp: int) -> str:
         """Return the dates that a text names by their distance from its own, which is shown."""

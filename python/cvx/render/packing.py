@@ -109,7 +109,13 @@ def first_within(
     return next((text for text in texts if tokens is None or count(text) <= tokens), "")
 
 
-def fit(events: Sequence[Event], cue: str, budget: Budget, renderer: Renderer) -> Fitted:
+def fit(
+    events: Sequence[Event],
+    cue: str,
+    budget: Budget,
+    renderer: Renderer,
+    spanned: tuple[int, ...] = (),
+) -> Fitted:
     """Render as many memories as there is room for, the best first, each whole.
 
     Where the next one has no room, a later one that has may be shown. One that the budget alone is
@@ -126,6 +132,8 @@ def fit(events: Sequence[Event], cue: str, budget: Budget, renderer: Renderer) -
         The room there is.
     renderer : Renderer
         How they are shown.
+    spanned : tuple of int
+        Places of two memories: where both are shown, so is the time between them.
     """
     problem = ""
     if budget.summarise is not None and events:
@@ -135,7 +143,7 @@ def fit(events: Sequence[Event], cue: str, budget: Budget, renderer: Renderer) -
             if isinstance(summed, Fitted):
                 return summed
             problem = summed
-    packer = _Packer(events, cue, budget, renderer)
+    packer = _Packer(events, cue, budget, renderer, spanned)
     block, shown, tried = packer.packed()
     cut = sum(place in packer.shortened for place in shown)
     return Fitted(block, budget.count(block) if block else 0, shown, tried, cut, problem)
@@ -145,9 +153,15 @@ class _Packer:
     """The memories of one block, each rendered once however many blocks are tried."""
 
     def __init__(
-        self, events: Sequence[Event], cue: str, budget: Budget, renderer: Renderer
+        self,
+        events: Sequence[Event],
+        cue: str,
+        budget: Budget,
+        renderer: Renderer,
+        spanned: tuple[int, ...],
     ) -> None:
         self._events, self._budget, self._renderer = events, budget, renderer
+        self._spanned = spanned
         self._sought = {word.casefold() for word in _WORD.findall(cue)}
         self._entries: dict[int, Entry | None] = {}
         self.shortened: set[int] = set()
@@ -185,7 +199,8 @@ class _Packer:
 
     def _fitting(self, places: Sequence[int]) -> str | None:
         entries = [entry for place in places if (entry := self._entry(place)) is not None]
-        block = self._renderer.block(entries)
+        both = self._spanned if {*self._spanned} <= {*places} else ()
+        block = self._renderer.block(entries, [self._events[place] for place in both])
         return block if self._budget.count(block) <= self._budget.tokens else None
 
     def _entry(self, place: int) -> Entry | None:
