@@ -1,5 +1,6 @@
 """Recall that learns from feedback, and does not from feedback that misleads."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -103,6 +104,53 @@ def test_feedback_that_contradicts_the_ranking_changes_nothing(share: float) -> 
 
 
 @pytest.mark.requirement("B12")
+def test_what_helped_comes_first_when_the_question_is_asked_again_in_like_words(
+    memory: Memory,
+) -> None:
+    asked = [f"Who owns the {topic}?" for topic in TOPICS]
+    before = [[hit.id for hit in memory.recall(cue)] for cue in asked]
+    hits = memory.recall("Who owns the kite?")
+    memory.feedback(hits, helped=[hits[1]])
+    again = memory.recall("So who owns that kite then?")
+    assert again[0].id == hits[1].id
+    assert "feedback" in [factor.name for factor in again[0].factors]
+    # Other questions stay as they were; nothing came of what was asked and said nothing of.
+    assert [[hit.id for hit in memory.recall(cue)] for cue in asked[1:]] == before[1:]
+    memory.admin.quarantine(where={"ids": [hits[1].id]})
+    assert memory.recall("Who owns the kite?")[0].id == before[0][0]
+    assert "feedback" not in memory.recall("Who owns the kite?")[0].explain()
+    memory.admin.release(where={"ids": [hits[1].id]})
+    assert memory.recall("Who owns the kite?")[0].id == hits[1].id
+    memory.learning.reset("recall")
+    assert [hit.id for hit in memory.recall("Who owns the kite?")] == before[0]
+
+
+@pytest.mark.requirement("B12")
+def test_what_a_memory_in_quarantine_taught_of_all_questions_is_taken_back(memory: Memory) -> None:
+    fed(memory, asks)
+    other = "the umbrella"
+    for text in (f"Well {other} belongs to my sister now.", f"Well {other} is whose, my sister?"):
+        memory.add(text)
+    assert "feedback" in memory.recall(f"Who owns {other}?")[0].explain()
+    hit = memory.recall("Who owns the kite?")[0]
+    memory.admin.quarantine(where={"ids": [hit.id]})
+    assert "feedback" not in memory.recall(f"Who owns {other}?")[0].explain()
+    # It learns anew from what is not in quarantine.
+    hits = memory.recall("Who owns the boat?")
+    memory.feedback(hits, helped=[hits[1]])
+    assert memory.recall("Who owns the boat?")[0].id == hits[1].id
+
+
+@pytest.mark.requirement("B12")
+def test_who_contradicts_the_ranking_is_not_followed_when_asking_again() -> None:
+    memory = filled(Memory(embedder=LexicalEmbedder()))
+    before = [[hit.id for hit in memory.recall(f"Who owns the {topic}?")] for topic in TOPICS]
+    fed(memory, lambda hits: [hits[-1].id])
+    after = [[hit.id for hit in memory.recall(f"Who owns the {topic}?")] for topic in TOPICS]
+    assert after == before
+
+
+@pytest.mark.requirement("B12")
 def test_nothing_known_and_nothing_helped_teach_nothing(memory: Memory) -> None:
     shipped = [hit.score for hit in memory.recall("Who owns the kite?")]
     for topic in TOPICS:
@@ -163,8 +211,12 @@ def test_trust_needs_agreement_and_ends_with_it() -> None:
 def test_a_learned_ranking_is_kept_as_json_can_hold_it() -> None:
     ranker = FeedbackRanker.beside({"one": 4.0, "other": 1.0})
     simulated(ranker, 13, lambda _: False)
-    again = FeedbackRanker.from_dict(ranker.to_dict())
     columns = {"one": np.array([0.2, 1.0]), "other": np.array([1.0, np.nan])}
-    assert again.offsets(columns).tolist() == ranker.offsets(columns).tolist()
+    ranker.learn(*np.ones((3, 1, 2)), words=["kite"], helped=[7])
+    again = FeedbackRanker.from_dict(json.loads(json.dumps(ranker.to_dict())))
+    told = [one.offsets(columns, ["kite"], np.array([7, 8])).tolist() for one in (again, ranker)]
+    assert told[0] == told[1]
+    assert told[0][0] > told[0][1]
+    assert again.helped == {7}
     assert (again.trusted, again.fits({"one": 8.0, "other": 2.0})) == (ranker.trusted, True)
     assert not again.fits({"one": 4.0, "another": 1.0})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -39,11 +40,18 @@ from cvx.recall import Candidates, Floor, Pipeline
 from cvx.recall.context import Context, Served, Serving, events_of
 from cvx.recall.corpus import Corpus
 from cvx.recall.floor import Answerable, shipped_floor
-from cvx.recall.pipeline import ExternalCalls, RecallEngine, RecallResult, hits_of, run_recall
+from cvx.recall.pipeline import (
+    ExternalCalls,
+    RecallEngine,
+    RecallResult,
+    hits_of,
+    run_recall,
+    words_of,
+)
 from cvx.recall.presets import default_pipeline
 from cvx.recall.ranking_signals import COLUMNS
 from cvx.recall.trace import Hits
-from cvx.recall.visible_events import Asker, scope_of, ways_sql
+from cvx.recall.visible_events import AnyQuestion, Asker, scope_of, ways_sql
 from cvx.render.packing import Fitted
 from cvx.scoring.feedback import FeedbackRanker, rows_of
 from cvx.scoring.off_policy import drawn_from
@@ -218,7 +226,13 @@ class RecallVerbs:
     def learned(self, namespace: str) -> FeedbackRanker | None:
         """Return what feedback taught of the recalls of a namespace."""
         made: FeedbackRanker | None = self._kept(f"{NAME}:{namespace}", FeedbackRanker.from_dict)
-        return made
+        # What a memory in quarantine taught is taken back with it.
+        doubted = made and self._shared.record.query(
+            "SELECT 1 FROM events JOIN json_each(?) ON value = event_id"
+            " WHERE state = 'quarantined' LIMIT 1",
+            (json.dumps(sorted(made.helped)),),
+        )
+        return None if doubted else made
 
     def failing(self, namespace: str) -> Mapping[str, str]:
         """Return the sources that a namespace is not shown, each with the reason."""
@@ -282,8 +296,14 @@ class RecallVerbs:
             ranker = self.learned(namespace)
             if ranker is None or not ranker.fits(shown.weights):
                 ranker = FeedbackRanker.beside(shown.weights)
-            taught = replace(ranker, waiting=[*ranker.waiting])
-            taught.learn(rows[good], rows[bad], rows[~good & ~bad])
+            taught = replace(ranker, waiting=[*ranker.waiting], helped={*ranker.helped})
+            taught.learn(
+                rows[good],
+                rows[bad],
+                rows[~good & ~bad],
+                words_of(shown.question),
+                shown.events[good].tolist(),
+            )
             write.set_state(f"{NAME}:{namespace}", taught.to_dict())
 
     def forget_feedback(self, namespace: str) -> None:
@@ -337,7 +357,8 @@ class RecallVerbs:
         if weights and len(places):
             best = {name: column[places] for name, column in ranking.columns.items()}
             rows = rows_of(tuple(weights), best).astype(np.float32)
-        shown = _Shown(weights, ranking.table.event_ids[places], rows)
+        events = ranking.table.event_ids[places]
+        shown = _Shown(weights, events, rows, recalled.view.question)
         with self._shared.mutex:
             self._open[number] = shown
             while len(self._open) > _KEPT_OPEN:
@@ -469,6 +490,7 @@ class _Shown:
     weights: Mapping[str, float]
     events: IntArray
     rows: npt.NDArray[np.float32]
+    question: AnyQuestion
 
 
 def head_of(recalled: RecallResult, k: int, versions: Versions) -> Hits:

@@ -22,7 +22,7 @@ from cvx.recall.corpus import Corpus
 from cvx.recall.floor import Floor, JudgeOfAnswers, relevance_of
 from cvx.recall.fusion import RRF_CONSTANT, Candidates, Column, Fusion, Weighting, by_rank
 from cvx.recall.poisoning import Guard
-from cvx.recall.question import Question
+from cvx.recall.question import Question, content_words
 from cvx.recall.ranking_signals import both_sides
 from cvx.recall.sources import (
     BUILT_IN,
@@ -399,8 +399,9 @@ def rank(
     if len(table):
         columns = dict(pipeline.fusion(table, weighting.names))
         weighed = dict(columns)
-        if learned is not None and learned.trusted and learned.fits(weights):
-            weighed["feedback"] = learned.offsets(columns)
+        if learned is not None and learned.fits(weights):
+            weighed["feedback"] = learned.offsets(columns, words_of(view.question), table.event_ids)
+        if weighed.get("feedback", NOTHING.scores).any():
             share = sum(weight for weight in weights.values() if weight > 0) / ODDS
             weighting = weighting.with_weights({**weights, "feedback": share})
         scored = weighting.score(weighed, table)
@@ -429,6 +430,11 @@ def rank(
     if pipeline.guard is not None:
         order = pipeline.guard.ordered(view, table, total, order)
     return replace(found, order=order)
+
+
+def words_of(question: AnyQuestion) -> list[str]:
+    """Return the words by which feedback knows a question again."""
+    return sorted({*content_words(question.asked)}) if isinstance(question, Question) else []
 
 
 T = TypeVar("T")

@@ -228,7 +228,7 @@ def among(rows: IntArray, ascending: IntArray) -> npt.NDArray[np.bool_]:
 
 
 def both_sides(
-    question: Question, candidates: Candidates, scores: FloatArray, view: View
+    question: Question, candidates: Candidates, scores: FloatArray, view: VisibleEvents
 ) -> npt.NDArray[np.float64] | None:
     """Mark the two memories between which a question asks for the time, None where it does not.
 

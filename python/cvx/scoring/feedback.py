@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -20,6 +20,10 @@ _AGREES, _BETTER = 25, 60
 _FEWEST = 12
 _SURE = 1.64
 
+_ALIKE, _AGAIN, _REMEMBERED = 0.5, 4.0, 256
+"""A question with so great a share of words in common with an earlier one is asked again; so many
+log-odds what helped then gets; of so many lists."""
+
 ODDS = 39.0
 """Log-odds of a score of 1: what the shipped weights add up to before they are divided by it."""
 
@@ -33,6 +37,10 @@ class FeedbackRanker:
     the next five. They are used only where trusted: over the last 25 lists, the shipped score
     agrees with the feedback (whoever flips it disagrees), and over the last 60 what had been
     learned before each list ordered it better than the shipped score, by a standard error.
+
+    What helped comes higher where the question is asked again, at once: by the words that both
+    have in common, shared among those that helped. That too ends where the feedback of the last 25
+    lists does not agree with the shipped score.
 
     Parameters
     ----------
@@ -49,6 +57,10 @@ class FeedbackRanker:
     judged : list of (float, float)
         Of the last lists: the share of pairs that the shipped score, and the learned one before it
         knew the list, have in the right order.
+    asked : list of (list of str, list of int)
+        Of the last 256 lists: the words of the question, and the events that helped.
+    helped : set of int
+        Every event that ever helped.
     """
 
     names: tuple[str, ...]
@@ -57,6 +69,8 @@ class FeedbackRanker:
     precision: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     waiting: list[Floats] = field(default_factory=list)
     judged: list[tuple[float, float]] = field(default_factory=list)
+    asked: list[tuple[list[str], list[int]]] = field(default_factory=list)
+    helped: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         if not self.weights.size:
@@ -69,9 +83,14 @@ class FeedbackRanker:
         if len(self.judged) < _FEWEST:
             return False
         shipped, learned = np.array(self.judged[-_BETTER:]).T
-        return bool(
-            _at_least(shipped[-_AGREES:], _SURE) > 0.5 and _at_least(learned - shipped, 1.0) > 0.0
-        )
+        return self.agrees and _at_least(learned - shipped, 1.0) > 0.0
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the shipped score agrees with the feedback, as far as that can be told."""
+        if len(self.judged) < _FEWEST:
+            return True
+        return _at_least(np.array(self.judged[-_AGREES:])[:, 0], _SURE) > 0.5
 
     def fits(self, weights: Mapping[str, float]) -> bool:
         """Return whether it was learned beside these weights, whatever their scale."""
@@ -82,18 +101,39 @@ class FeedbackRanker:
         """Return one that has learned nothing yet."""
         return cls(tuple(weights), _in_odds(weights))
 
-    def offsets(self, columns: Mapping[str, Floats]) -> Floats:
+    def offsets(
+        self, columns: Mapping[str, Floats], words: Collection[str], events: npt.NDArray[np.int64]
+    ) -> Floats:
         """Return what is added to the shipped scores, in log-odds; see `ODDS`.
 
         Parameters
         ----------
         columns : mapping of str to ndarray of shape (n,)
             Of the candidates, as they are weighed.
+        words : collection of str
+            Of the question.
+        events : ndarray of shape (n,), int64
+            The candidates.
         """
-        out: Floats = rows_of(self.names, columns) @ (self.weights - self.shipped)
-        return out
+        out: Floats = np.zeros(len(events))
+        if self.trusted:
+            out += rows_of(self.names, columns) @ (self.weights - self.shipped)
+        again, now = np.zeros(len(events)), set(words)
+        for before, helped in self.asked if self.agrees and now else ():
+            alike = len(now.intersection(before)) / len(now.union(before))
+            if alike >= _ALIKE:
+                worth = _AGAIN * alike / len(helped)
+                again = np.maximum(again, worth * np.isin(events, helped))
+        return out + again
 
-    def learn(self, good: Floats, bad: Floats, unseen: Floats) -> None:
+    def learn(
+        self,
+        good: Floats,
+        bad: Floats,
+        unseen: Floats,
+        words: Sequence[str] = (),
+        helped: Sequence[int] = (),
+    ) -> None:
         """Take in one list.
 
         Parameters
@@ -102,7 +142,14 @@ class FeedbackRanker:
             Columns of what was shown and helped, and of what was shown and did not.
         unseen : ndarray of shape (u, d)
             Of what ranked too low to be shown.
+        words : sequence of str
+            Of the question.
+        helped : sequence of int
+            The events that did.
         """
+        self.helped.update(helped)
+        if words and helped:
+            self.asked = [*self.asked[1 - _REMEMBERED :], ([*words], [*helped])]
         shown = _differences(good, bad)
         if len(shown):
             self.judged = [
@@ -134,6 +181,8 @@ class FeedbackRanker:
             "precision": self.precision.tolist(),
             "waiting": [pairs.tolist() for pairs in self.waiting],
             "judged": [list(one) for one in self.judged],
+            "asked": [list(one) for one in self.asked],
+            "helped": sorted(self.helped),
         }
 
     @classmethod
@@ -146,6 +195,8 @@ class FeedbackRanker:
             np.array(stored["precision"]),
             [np.array(pairs) for pairs in stored["waiting"]],
             [(float(a), float(b)) for a, b in stored["judged"]],
+            [([*words], [*map(int, helped)]) for words, helped in stored.get("asked", ())],
+            {*map(int, stored.get("helped", ()))},
         )
 
 
