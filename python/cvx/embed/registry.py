@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,6 +74,8 @@ def configuration() -> Configuration:
     InvalidInputError
         The file cannot be read, or says something else than it may.
     """
+    import tomllib
+
     path = place()
     try:
         told: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))

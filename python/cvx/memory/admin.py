@@ -15,7 +15,6 @@ from cvx.causal.graph_data import GraphInRecord
 from cvx.embed import Embedder
 from cvx.errors import InvalidInputError
 from cvx.learn.reputation import SOURCES, Reputation
-from cvx.memory.causes import active_events
 from cvx.memory.namespace_access import Identity
 from cvx.memory.resources import Resources, noun_repr
 from cvx.memory.settings import check_embedder, settings_of
@@ -465,7 +464,7 @@ class Admin:
         InvalidInputError
             A bound outside [0, 1].
         """
-        events = active_events(self._shared.record, check_namespace(namespace))
+        events = self._shared.active_events(check_namespace(namespace))
         if not events:
             return Faded((), ())
         ids = [event.event_id for event in events if event.event_id is not None]

@@ -320,7 +320,7 @@ class Causes:
         now = self._shared.record.now() if timestamp is None else timestamp
         seen = [
             event if event.kind in KINDS else replace(event, kind="event")
-            for event in active_events(self._shared.record, namespace)
+            for event in self._shared.active_events(namespace)
         ]
         made = (reflector or Reflector()).reflect(seen, now)
         return add_events(self._shared, made) if made else []
@@ -364,14 +364,6 @@ def _with(link: Edge, evidence: Evidence, state: str, why: str | None) -> Edge:
         why=link.why if why is None else why,
         recorded=None,
     )
-
-
-def active_events(record: Record, namespace: str) -> list[Event]:
-    """Return the active events of a namespace."""
-    found = record.query(
-        "SELECT event_id FROM events WHERE namespace = ? AND state = 'active'", (namespace,)
-    )
-    return record.events(row[0] for row in found)
 
 
 class StoryStep(NamedTuple):

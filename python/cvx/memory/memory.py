@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -43,7 +44,6 @@ from cvx.memory import feedback as _feedback
 from cvx.memory import write_verbs
 from cvx.memory.admin import Admin
 from cvx.memory.aio import Aio
-from cvx.memory.causes import Causes, Story, story_of
 from cvx.memory.dataframes import Frames
 from cvx.memory.learning import Learning
 from cvx.memory.namespace_access import Identity
@@ -63,7 +63,6 @@ from cvx.recall import Floor, Pipeline
 from cvx.recall.context import Context
 from cvx.recall.trace import Hits
 from cvx.store import Record
-from cvx.store.erase import Erased, finish
 from cvx.store.history import as_of
 from cvx.store.namespaces import check_also
 from cvx.store.row_validation import explains
@@ -83,7 +82,9 @@ from cvx.types import (
 from cvx.validation import STATES, storable_text
 
 if TYPE_CHECKING:
+    from cvx.memory.causes import Causes, Story
     from cvx.memory.episode import RunningEpisode
+    from cvx.store.erase import Erased
 
 EXACT_BELOW = 10_000
 
@@ -217,6 +218,8 @@ class Memory:
         try:
             check_kept(shared.record, **given)
             if folder is not None and not read_only:
+                from cvx.store.erase import finish
+
                 finish(shared.store)
                 shared.remember_spec(meant.spec)
         except BaseException:
@@ -248,10 +251,16 @@ class Memory:
         self._shared, self._identity = shared, identity
         self._owns = recaller is None
         self._recaller = recaller or RecallVerbs(shared)
-        self.causes = Causes(shared, identity, self._meant)
         self.learning = Learning(shared, self._recaller, identity)
         self.aio = Aio(self)
         return self
+
+    @cached_property
+    def causes(self) -> Causes:
+        """Proposes, confirms and tells causal links; its modules are loaded at the first use."""
+        from cvx.memory.causes import Causes
+
+        return Causes(self._shared, self._identity, self._meant)
 
     @property
     def frames(self) -> Frames:
@@ -876,6 +885,8 @@ class Memory:
         """
         listed = self._targets(events, where, namespace, dry_run)
         if dry_run:
+            from cvx.store.erase import Erased
+
             return Erased(tuple(listed), complete=False)
         return write_verbs.erase_events(self._shared, listed)
 
@@ -1130,18 +1141,21 @@ class Memory:
         InvalidInputError
             A depth below 1.
         """
-        of = self._meant(event_or_words, namespace)
-        told = self.causes.graph(namespace=namespace).story(of.id, max_depth, after=0)
-        return story_of(self._shared.record, of, told, told.before)
+        return self._story(event_or_words, namespace, max_depth=max_depth, after=0)
 
     @checked(max_depth=whole(1))
     def consequences(
         self, event_or_words: AnEvent | str, *, max_depth: int = 6, namespace: str | None = None
     ) -> Story:
         """Return what an event led to, over its causal links forwards; see ``why``."""
+        return self._story(event_or_words, namespace, before=False, after=max_depth)
+
+    def _story(self, event_or_words: AnEvent | str, namespace: str | None, **how: Any) -> Story:
+        from cvx.memory.causes import story_of
+
         of = self._meant(event_or_words, namespace)
-        told = self.causes.graph(namespace=namespace).story(of.id, before=False, after=max_depth)
-        return story_of(self._shared.record, of, told, told.after)
+        told = self.causes.graph(namespace=namespace).story(of.id, **how)
+        return story_of(self._shared.record, of, told, told.before or told.after)
 
     def _meant(self, event: AnEvent | str, namespace: str | None) -> Event:
         """Return an event, or the one that words mean."""

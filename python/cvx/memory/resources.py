@@ -192,6 +192,13 @@ class Resources(Follower):
             raise UnknownError(f"there is no event {event_id}: it was erased or never given")
         return self.versioned(found)[0]
 
+    def active_events(self, namespace: str) -> list[Event]:
+        """Return the active events of a namespace."""
+        found = self.record.query(
+            "SELECT event_id FROM events WHERE namespace = ? AND state = 'active'", (namespace,)
+        )
+        return self.record.events(row[0] for row in found)
+
     def versioned(self, events: Iterable[Event]) -> list[Event]:
         """Return events with the number of their version and their history."""
         return self.versions.of_each(events)

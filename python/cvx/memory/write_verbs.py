@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cvx.causal.graph_data import causal_kinds, known_order, link_of, store_links
 from cvx.cue import dense_text, lexical_text
@@ -20,13 +20,15 @@ from cvx.extras import needs
 from cvx.memory.resources import Resources
 from cvx.render.block import entries_of
 from cvx.store import Writer
-from cvx.store.erase import Erased, check_erasable, erase, told_of
 from cvx.store.files import regular
 from cvx.store.namespaces import visible_sql
 from cvx.store.prompt_injection import ORDER, tags_with_mark
 from cvx.store.rows import changed_columns
 from cvx.types import Edge, Episode, Event, Vector
 from cvx.validation import check_event, check_reward
+
+if TYPE_CHECKING:
+    from cvx.store.erase import Erased
 
 
 def add_events(
@@ -348,6 +350,8 @@ def set_state(shared: Resources, events: Iterable[int], state: str) -> None:
 
 def erase_events(shared: Resources, listed: list[int]) -> Erased:
     """Erase events from every file and cache; see ``Memory.erase``."""
+    from cvx.store.erase import check_erasable, erase
+
     check_erasable(shared.record, listed)
     if listed:
         # What was recalled and is not written down yet is searched with the rest.
@@ -363,6 +367,8 @@ def _clean_caches(shared: Resources, events: list[int]) -> None:
     beside = [path for path in files if regular(path) and is_cache(path)]
     if own is None and not beside:
         return
+    from cvx.store.erase import told_of
+
     texts, cues = told_of(shared.record, events)
     texts += (said for cue in cues for said in (dense_text(cue), lexical_text(cue)))
     if own is not None:
