@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from cvx.learn.model_sync import LearnedModels
-    from cvx.scoring import UsageCount
+    from cvx.learn.region_mdp import RegionMDP
+    from cvx.scoring import UsageCount, UsageTracker
     from cvx.store import Writer
 
 
@@ -114,10 +115,15 @@ class EpisodeUpdate:
                 for one in outcome.taken
                 if one.noted is None
             )
-        for one in outcome.taken:
-            if one.noted is not None:
-                decided = replace(one.decision, outcome=episode.reward)
-                write.set_decision(decided, {**one.noted, **self._noted(one.decision)})
+        decided = [
+            (
+                replace(one.decision, outcome=episode.reward),
+                {**one.noted, **self._noted(one.decision)},
+            )
+            for one in outcome.taken
+            if one.noted is not None
+        ]
+        write.add_decisions(decided, replace=True)
 
     def _noted(self, decision: Any) -> Mapping[str, Any]:
         helped = self.outcome.won if decision.followed else None
@@ -142,18 +148,18 @@ class EpisodeUpdate:
         # A reward is the event's: found by an alias, it decays on the event's own node, from
         # where it reaches all aliases.
         own = self.models.record.own_nodes(list(self.memories))
+        known = self.models.mdp_of(namespace), self.models.usage_of(namespace)
         cases: dict[int, DecayCase] = {}
         for node, one in self.memories.items():
             # What is another's keeps its reward: a failure here says nothing to others.
             if node in index and owner(index.namespace(node))[0] == namespace:
-                cases.setdefault(own.get(node, node), self._case(one))
+                cases.setdefault(own.get(node, node), self._case(one, *known))
         return cases
 
-    def _case(self, one: Recalled) -> DecayCase:
+    def _case(self, one: Recalled, mdp: RegionMDP | None, usage: UsageTracker | None) -> DecayCase:
         models, episode, hit = self.models, self.episode, one.hit
         origin = models.history.episode(hit.node)
         place = models.history.place(hit.node)
-        mdp, usage = models.mdp_of(episode.namespace), models.usage_of(episode.namespace)
         region = None if mdp is None else mdp.region_of(hit.node)
         quality, success = 0.5, None
         if mdp is not None and region is not None:

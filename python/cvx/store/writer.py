@@ -6,7 +6,7 @@ import json
 import re
 import sqlite3
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -233,7 +233,7 @@ class Writer:
             Another process ended or discarded it.
         """
         assert episode.episode_id is not None
-        found = self._row("episodes", (episode.episode_id,))
+        found = self._rows("episodes", [episode.episode_id]).get(episode.episode_id)
         if found is None or not found[3].startswith(OPEN):
             raise EpisodeEndedError(
                 f"episode {episode.episode_id} was ended or discarded by another process: begin "
@@ -356,13 +356,13 @@ class Writer:
 
     def add_links(self, edges: Iterable[Edge]) -> None:
         """Store edges; one of the same ends and kind replaces the older one."""
-        changes = []
+        new = {}
         for e in edges:
             check_edge(e)
-            ends = (e.from_node, e.to_node, e.kind)
-            after = (float(e.weight), e.why, e.evidence, self.recorded)
-            changes.append([*ends, self._link(ends), after])
-            self.put("links", [(*ends, *after)], replace=True)
+            ends = e.from_node, e.to_node, e.kind
+            new[ends] = float(e.weight), e.why, e.evidence, self.recorded
+        changes = [[*ends, self._link(ends), after] for ends, after in new.items()]
+        self.put("links", ((*ends, *after) for ends, after in new.items()), replace=True)
         if changes:
             self.journal("link", changes)
 
@@ -401,7 +401,7 @@ class Writer:
         UnknownError
             No such event.
         """
-        found = self._row("events", (event_id,))
+        found = self._rows("events", [event_id]).get(event_id)
         if found is None:
             raise UnknownError(f"there is no event {event_id}: it was erased or never given")
         before = dict(zip(rows.COLUMNS["events"], found, strict=True))
@@ -528,49 +528,52 @@ class Writer:
 
         Whole numbers are given as integers: the table turns them into such.
         """
-        self._set_counts([(*row, self._usage(row[0])[-1]) for row in counts])
+        new = {context: counted for context, *counted in counts}
+        self._set_counts(new, lambda context, *old: (*new[context], old[-1]))
 
     def add_usage(self, counts: Mapping[str, int]) -> None:
         """Add to how often contexts were retrieved."""
-        new = []
-        for context, more in counts.items():
-            _, retrieved, followed, helped, last = self._usage(context)
-            new.append((context, retrieved + more, followed, helped, last))
-        self._set_counts(new)
+        self._set_counts(counts, lambda context, n, *rest: (n + counts[context], *rest))
 
     def touch(self, events: Mapping[int, int]) -> None:
         """Note when events were used last, in the unit of their timestamps; the later one stays."""
-        new = []
-        for event, time in events.items():
-            *counts, last = self._usage(event_context(event))
-            new.append((*counts, time if last is None else max(time, last)))
-        self._set_counts(new)
+        used = {event_context(event): time for event, time in events.items()}
+
+        def later(context: str, *old: Any) -> tuple[Any, ...]:
+            *counts, last = old
+            return *counts, used[context] if last is None else max(used[context], last)
+
+        self._set_counts(used, later)
 
     def count_use(self, contexts: Mapping[str, bool]) -> None:
         """Add one to how often contexts were followed, and to helped where that is true."""
-        new = []
-        for context, paid in contexts.items():
-            _, retrieved, followed, helped, last = self._usage(context)
-            new.append((context, retrieved, followed + 1, helped + paid, last))
-        self._set_counts(new)
+        self._set_counts(contexts, lambda at, n, f, h, last: (n, f + 1, h + contexts[at], last))
 
-    def _set_counts(self, found: Iterable[tuple[Any, ...]]) -> None:
-        # A file from elsewhere may have counted to the end.
-        self._overwrite(
-            "usage",
-            [(one[0], *(min(count, rows.MOST_ID) for count in one[1:4]), one[4]) for one in found],
-        )
+    def _set_counts(self, contexts: Iterable[str], after: Callable[..., tuple[Any, ...]]) -> None:
+        """Set counts and last use of contexts to what follows from those that they have."""
+        listed, new = list(contexts), []
+        known = self._rows("usage", listed)
+        for context in listed:
+            *counts, last = after(*known.get(context, (context, 0, 0, 0, None)))
+            # A file from elsewhere may have counted to the end.
+            new.append((context, *(min(count, rows.MOST_ID) for count in counts), last))
+        self._overwrite("usage", new)
 
-    def _usage(self, context: str) -> tuple[Any, ...]:
-        return self._row("usage", (context,)) or (context, 0, 0, 0, None)
-
-    def add_decisions(self, decisions: Iterable[tuple[Decision, Mapping[str, Any]]]) -> None:
-        """Store decisions that are new, each with what else is to be noted of it.
+    def add_decisions(
+        self, decisions: Iterable[tuple[Decision, Mapping[str, Any]]], *, replace: bool = False
+    ) -> None:
+        """Store decisions, each with what else is to be noted of it.
 
         A hit is kept as node, entity, distance, score and its factors.
+
+        Parameters
+        ----------
+        decisions : iterable of (Decision, mapping)
+        replace : bool, default False
+            Whether some of them may be known, and are replaced.
         """
         listed = [decision_row(decision, self.recorded, record) for decision, record in decisions]
-        self.put("decisions", listed)
+        (self._overwrite if replace else self.put)("decisions", listed)
         self.next_decision = max(self.next_decision, *(int(row[0]) + 1 for row in listed), 0)
 
     def set_decision(self, decision: Decision, record: Mapping[str, Any] | None = None) -> None:
@@ -584,8 +587,7 @@ class Writer:
             What else is to be noted; anything JSON can hold. Propensities of the decision are
             noted by themselves, as "propensities".
         """
-        self._overwrite("decisions", [decision_row(decision, self.recorded, record or {})])
-        self.next_decision = max(self.next_decision, decision.decision_id + 1)
+        self.add_decisions([(decision, record or {})], replace=True)
 
     def take_feedback(
         self,
@@ -609,7 +611,7 @@ class Writer:
         followed : sequence of int
             Nodes.
         """
-        old = self._row("decisions", (decision_id,))
+        old = self._rows("decisions", [decision_id]).get(decision_id)
         if old is None:
             raise UnknownError(f"there is no decision {decision_id}: write it first")
         row = dict(zip(rows.COLUMNS["decisions"], old, strict=True))
@@ -633,12 +635,9 @@ class Writer:
 
     def _overwrite(self, table: str, values: Iterable[tuple[object, ...]]) -> None:
         """Put rows in the place of those with their keys, and what was there into the journal."""
-        names, keys = rows.COLUMNS[table], rows.KEYS[table]
-        listed = list(values)
-        changes = []
-        for row in listed:
-            key = [row[names.index(name)] for name in keys]
-            changes.append([table, key, self._row(table, key)])
+        at, listed = rows.COLUMNS[table].index(*rows.KEYS[table]), list(values)
+        known = self._rows(table, [row[at] for row in listed])
+        changes = [[table, [row[at]], known.get(row[at])] for row in listed]
         self.put(table, listed, replace=True)
         if changes:
             self.journal("row", changes)
@@ -652,12 +651,14 @@ class Writer:
         if changes:
             self.journal("row", changes)
 
-    def _row(self, table: str, key: Sequence[object]) -> tuple[Any, ...] | None:
-        where = " AND ".join(f"{name} = ?" for name in rows.KEYS[table])
-        found: tuple[Any, ...] | None = self._db.execute(
-            f"SELECT {', '.join(rows.COLUMNS[table])} FROM {table} WHERE {where}", key
-        ).fetchone()
-        return found
+    def _rows(self, table: str, keys: Iterable[object]) -> dict[Any, tuple[Any, ...]]:
+        """Return rows of a table that has one key, by it."""
+        names, (key,) = rows.COLUMNS[table], rows.KEYS[table]
+        found = self._db.execute(
+            f"SELECT {', '.join(names)} FROM {table} WHERE {key} {rows.AMONG}",
+            (json.dumps([*keys]),),
+        )
+        return {row[names.index(key)]: row for row in found}
 
     def _renew(self, table: str, where: str, keys: Sequence[object]) -> None:
         self._db.executemany(rows.renew_crc_sql(table, where), ((key,) for key in keys))
