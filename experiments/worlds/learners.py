@@ -96,6 +96,8 @@ class Remembering:
 class Advised:
     """The same on the learner alone, without a memory around it: for taking parts out.
 
+    With all parts it does what the memory does, step by step.
+
     Parameters
     ----------
     seed : int
@@ -109,11 +111,12 @@ class Advised:
     def __init__(
         self, seed: int, parts: Parts, *, one_task: bool = False, shuffled: bool = False
     ) -> None:
-        self.advisor = Advisor(seed=seed, parts=parts)
+        self.advisor = Advisor(seed=seed, parts=parts, embed=VECTORS.embedder.embed)
         self.one_task, self.shuffled = one_task, shuffled
         self.random = random.Random(seed)
         self.rewards: list[float] = []
-        self.episode = 0
+        # What is drawn hangs on the name of the episode: a memory numbers them from 0, too.
+        self.episode = -1
 
     def begin(self, goal: str) -> None:
         self.episode += 1
@@ -165,7 +168,7 @@ class Routed(Advised):
         routes: list[Route] = [NearRoute(self.loop)] if near or edges else []
         assert self.loop.mdp is not None
         routes += [RegionRoute(self.loop.mdp)] if regions else []
-        self.advisor = Advisor(seed=seed, parts=parts, routes=routes)
+        self.advisor.routes = routes
 
     def begin(self, goal: str) -> None:
         super().begin(goal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,10 @@ from cvx.learn.decay import (
     ProportionalDecay,
     context_aware_decay,
 )
+from cvx.learn.loop import ActiveMemory
 from cvx.learn.region_mdp import RegionMDP
 from cvx.temporal_index import TemporalIndex
-from cvx.types import Episode, Filter
+from cvx.types import Cue, Episode, Filter
 
 POLICIES = [
     BlindDecay(1.0),
@@ -316,3 +318,53 @@ def test_a_policy_out_of_bounds_changes_nothing() -> None:
 def test_a_parameter_out_of_bounds_is_a_typed_error(make: object) -> None:
     with pytest.raises(InvalidInputError):
         make()  # type: ignore[operator]
+
+
+@pytest.mark.requirement("V15")
+def test_each_gate_stops_what_it_is_for() -> None:
+    gated = GatedDecay(ContextAwareDecay(), max_phase_gap=0.25, same_region=True)
+    blamed = DecayCase(followed=True, region_quality=0.0)
+    cases = [
+        replace(blamed, expert_place=0.1, game_place=0.9, same_region=True),
+        replace(blamed, expert_place=0.1, game_place=0.2, same_region=False),
+        blamed,
+    ]
+    assert [gated.factor(case) for case in cases] == [1.0, 1.0, 0.7]
+
+
+@pytest.mark.requirement("V15", "V17")
+def test_every_game_that_fails_costs_a_loop_what_the_policy_says() -> None:
+    loop = ActiveMemory(TemporalIndex(32), decay=BlindDecay(0.5))
+    loop.add_demonstration("clean a mug", [("a kitchen", "take mug 1")], "clean")
+    for game in range(3):
+        run = loop.begin("clean a cup", "clean")
+        decision = loop.recall(Cue(step="a kitchen"))
+        loop.act(decision, "take mug 1" if game else "sing")
+        loop.close(run, 0.0)
+    assert loop.index.reward(0) == 0.125
+    assert loop.reset_decay() == {0: 1.0}
+
+
+@pytest.mark.requirement("V15", "V16")
+@pytest.mark.parametrize("policy", [ProportionalDecay(), BayesianDecay()], ids=["P", "Bayes"])
+def test_a_loop_decays_by_what_it_knew_before_the_game(policy: DecayPolicy) -> None:
+    loop = ActiveMemory(TemporalIndex(32), decay=policy)
+    loop.add_demonstration("clean a mug", [("a kitchen", "take mug 1")], "clean")
+    assert loop.mdp is not None
+    assert loop.usage is not None
+    expected = 1.0
+    for game in range(4):
+        region = loop.mdp.region_of(0)
+        assert region is not None
+        chance, used = loop.mdp.success(region, "take"), loop.usage.count(("node", 0))
+        assert chance is not None
+        blamed = DecayCase(
+            "clean", "clean", followed=True, action_success=chance, uses=used.followed
+        )
+        expected *= 1.0 if game == 1 else policy.factor(blamed)
+        run = loop.begin("clean a cup", "clean")
+        decision = loop.recall(Cue(step="a kitchen"), Filter(entities=[0]))
+        loop.act(decision, "take mug 1", decision.hits[0])
+        loop.close(run, float(game == 1))
+        assert loop.index.reward(0) == pytest.approx(expected)
+    assert expected < 0.8

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
+from cvx.learn.region_mdp.counts import ReaderCounts
 from cvx.memory import Memory
 from cvx.memory import namespace_advisors as module
 from cvx.memory.episode import RunningEpisode
@@ -327,3 +328,118 @@ def test_a_process_that_is_killed_leaves_what_was_ended(tmp_path: Path) -> None:
     with Memory.open(tmp_path, embedder="lexical") as memory:
         assert len(memory.frames.episodes()) == 17
     assert _told(tmp_path) == _anew(tmp_path)
+
+
+def _regions(memory: Memory) -> list[object]:
+    mdp = memory.learning.mdp
+    assert mdp is not None
+    told: list[object] = [mdp.to_dict(), len(mdp)]
+    for region in sorted({region for one in mdp.trajectories for region in one.regions}):
+        told += [mdp.best_action(region), mdp.strategy_for(region), mdp.estimate(region)]
+    return [*told, mdp.moves("text"), [*mdp.frames("text").regions.iter_rows()]]
+
+
+def test_the_region_model_is_kept_too_and_counts_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SOME", 1)
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        _play(memory, 0, 20, "text")
+        assert memory.learning.mdp
+    (kept,) = [path for path in _files(tmp_path) if b'"asker":["regions"]' in path.read_bytes()]
+    monkeypatch.setattr(module, "_SOME", 10**9)
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        _play(memory, 20, 22, "text")
+    counted: list[object] = []
+    count = ReaderCounts.count
+
+    def noted(self: ReaderCounts, *about: object) -> None:
+        counted.append(about)
+        count(self, *about)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ReaderCounts, "count", noted)
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        found = _regions(memory)
+        assert len(counted) == 2
+    kept.unlink()
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        assert _regions(memory) == found
+        assert len(counted) == 2 + 22
+
+
+def test_regions_are_learned_anew_where_a_step_was_taken_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SOME", 1)
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        _play(memory, 0, 20, "text")
+        before = _regions(memory)
+    monkeypatch.setattr(module, "_SOME", 10**9)
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        memory.forget([one for one in memory.events() if one.text == SECRET])
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        found = _regions(memory)
+    for path in _files(tmp_path):
+        path.unlink()
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        assert found == _regions(memory) != before
+
+
+def _valued(memory: Memory) -> list[str]:
+    """Return what a memory advises, without what hangs on the number of the episode that asks."""
+    with memory.episode("text goal 1", task="text") as episode:
+        told = []
+        for seen in ("room 0 of the old house", SECRET, "room 1 of the blue house"):
+            told += [repr(one) + repr(one.value) for one in episode.advise(seen, WAYS)]
+        episode.discard()
+    return told
+
+
+def _learned_anew(folder: Path) -> list[str]:
+    for path in _files(folder):
+        path.unlink()
+    with Memory.open(folder, embedder="lexical") as memory:
+        return _valued(memory)
+
+
+def test_a_step_that_was_edited_teaches_what_it_says_now(tmp_path: Path) -> None:
+    def valued(memory: Memory) -> list[str]:
+        with memory.episode("cells goal 1", task="cells") as episode:
+            told = [repr(one) + repr(one.value) for one in episode.advise([0, 0.5], ["up", "down"])]
+            episode.discard()
+        return told
+
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        _play(memory, 0, 20, "cells")
+        before = valued(memory)
+        for step in (step for episode in memory.record.episodes() for step in episode.steps):
+            if "reward" in step.metadata:
+                memory.update(step.id, metadata={**step.metadata, "reward": 0.25})
+        found = valued(memory)
+    assert found != before
+    for anew in (False, True):
+        for path in _files(tmp_path) if anew else ():
+            path.unlink()
+        with Memory.open(tmp_path, embedder="lexical") as memory:
+            assert valued(memory) == found
+
+
+def test_episodes_that_overlap_are_learned_in_the_order_in_which_they_ended(
+    tmp_path: Path,
+) -> None:
+    with (
+        Memory.open(tmp_path, embedder="lexical") as memory,
+        Memory.open(tmp_path, embedder="lexical") as other,
+    ):
+        _play(memory, 0, 6, "text")
+        for number in range(6, 20):
+            first = memory.episode(f"text goal {number % 3}", task="text")
+            second = memory.episode(f"text goal {number % 2}", task="text")
+            later = _text(first, number), _text(second, number + 100)
+            second.end(later[1])
+            first.end(later[0])
+        found = _valued(memory)
+        assert _valued(other) == found
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        assert _valued(memory) == found
+    assert _learned_anew(tmp_path) == found

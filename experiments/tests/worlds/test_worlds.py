@@ -44,6 +44,37 @@ def test_the_memory_learns_the_chain_that_random_play_never_wins() -> None:
     assert sum(learned.regret) <= 6 < 15 <= sum(luck.regret)
 
 
+@pytest.mark.parametrize("world", ["tea", "errands", "caravan", "market"])
+def test_the_learner_alone_does_what_the_memory_does(world: str) -> None:
+    assert play(world, "learner", 2, 30).regret == play(world, "cvx", 2, 30).regret
+
+
+@pytest.mark.parametrize(
+    ("arm", "world"),
+    [
+        ("no planning", "chain"),
+        ("no process", "shelf"),
+        ("equal words", "shelf"),
+        ("no gate", "changing errands"),
+        ("context-aware decay", "changing errands"),
+        ("blind decay", "caravan"),
+        ("blame near", "changing errands"),
+        ("no draws", "caravan"),
+        ("no task", "errands"),
+        ("shuffled", "shelf"),
+        ("near only", "shelf"),
+        ("regions only", "shelf"),
+        ("and edges", "shelf"),
+    ],
+)
+def test_a_part_that_is_taken_out_or_added_counts(arm: str, world: str) -> None:
+    episodes = {"changing errands": 250, "caravan": 200}.get(world, 90)
+    base = "and near" if arm == "and edges" else "learner"
+    one, other = (play(world, name, 1, episodes) for name in (arm, base))
+    # Edges change what is expected of an action before they change what is done.
+    assert (one.regret, one.told) != (other.regret, other.told)
+
+
 def test_figures_pair_each_arm_with_the_learner() -> None:
     played = [play("errands", arm, seed, 20) for arm in ("learner", "random") for seed in (1, 2)]
     rows = {row["arm"]: row for row in figures(played)}

@@ -7,10 +7,9 @@ there was before.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from cvx.arguments import a_share, above_zero, wrong
 from cvx.errors import InvalidInputError
@@ -67,6 +66,11 @@ class DecayCase:
             return self.followed
         return self.expert_action in self.agent_actions
 
+    @property
+    def had_part(self) -> bool:
+        """Whether it had a part in the failure: advice taken, for the same family of goals."""
+        return self.expert_task_type == self.game_task_type and self.was_followed
+
 
 @runtime_checkable
 class DecayPolicy(Protocol):
@@ -75,15 +79,6 @@ class DecayPolicy(Protocol):
     def factor(self, case: DecayCase) -> float:
         """Return the factor for the reward, in [0, 1]; 1.0 leaves it alone."""
         ...
-
-
-def part_in_failure(case: DecayCase) -> str | None:
-    """Return why a memory had no part in the failure, None if it had one."""
-    if case.expert_task_type != case.game_task_type:
-        return f"another family of goals: {case.expert_task_type}, not {case.game_task_type}"
-    if not case.was_followed:
-        return "its advice was not followed"
-    return None
 
 
 class BlindDecay:
@@ -105,10 +100,6 @@ class BlindDecay:
     def factor(self, case: DecayCase) -> float:  # noqa: ARG002
         """Return ``rate``."""
         return self.rate
-
-    def reason(self, case: DecayCase) -> str:  # noqa: ARG002
-        """Say why."""
-        return "recalled in a failed game"
 
 
 class ContextAwareDecay:
@@ -143,11 +134,7 @@ class ContextAwareDecay:
 
     def factor(self, case: DecayCase) -> float:
         """Return the factor of the region, or 1 if the memory had no part in the failure."""
-        return 1.0 if part_in_failure(case) else self.worst + self.span * case.region_quality
-
-    def reason(self, case: DecayCase) -> str:
-        """Say why."""
-        return part_in_failure(case) or f"followed in a region of quality {case.region_quality:.2f}"
+        return self.worst + self.span * case.region_quality if case.had_part else 1.0
 
 
 class ProportionalDecay:
@@ -168,13 +155,7 @@ class ProportionalDecay:
 
     def factor(self, case: DecayCase) -> float:
         """Return ``1 - rate * (1 - action_success)``, or 1 if it had no part in the failure."""
-        return 1.0 if part_in_failure(case) else 1.0 - self.rate * (1.0 - case.action_success)
-
-    def reason(self, case: DecayCase) -> str:
-        """Say why."""
-        return part_in_failure(case) or (
-            f"followed where its kind of action wins {case.action_success:.0%}"
-        )
+        return 1.0 - self.rate * (1.0 - case.action_success) if case.had_part else 1.0
 
 
 class BayesianDecay:
@@ -199,16 +180,8 @@ class BayesianDecay:
 
     def factor(self, case: DecayCase) -> float:
         """Return new belief / old belief, or 1 if it had no part in the failure."""
-        if part_in_failure(case) is not None:
-            return 1.0
         known = case.uses + self.strength
-        return known / (known + 1.0)
-
-    def reason(self, case: DecayCase) -> str:
-        """Say why."""
-        return part_in_failure(case) or (
-            f"followed, as {case.uses:g} times before, of which it helped {case.helped:g}"
-        )
+        return known / (known + 1.0) if case.had_part else 1.0
 
 
 class GatedDecay:
@@ -241,41 +214,13 @@ class GatedDecay:
         """Return the policy's factor, or 1 outside the gates; an unknown place passes them."""
         return 1.0 if self._outside(case) else self.policy.factor(case)
 
-    def reason(self, case: DecayCase) -> str:
-        """Say why."""
-        return self._outside(case) or reason_of(self.policy, case)
-
-    def _outside(self, case: DecayCase) -> str | None:
+    def _outside(self, case: DecayCase) -> bool:
         if self.same_region and case.same_region is False:
-            return "another region"
+            return True
         there, here = case.expert_place, case.game_place
         if self.max_phase_gap is None or there is None or here is None:
-            return None
-        if abs(there - here) <= self.max_phase_gap:
-            return None
-        return f"another phase: {there:.0%} into its episode, {here:.0%} into the game"
-
-
-def reason_of(policy: DecayPolicy, case: DecayCase) -> str:
-    """Say why a policy judges so; one of the user's own need not give reasons."""
-    give = getattr(policy, "reason", None)
-    return str(give(case)) if callable(give) else f"by {type(policy).__name__}"
-
-
-class Judged(NamedTuple):
-    """A case that a ledger was given.
-
-    Attributes
-    ----------
-    game, node : int
-        Number of the failed game, and the memory.
-    case : DecayCase
-        How it was recalled there.
-    """
-
-    game: int
-    node: int
-    case: DecayCase
+            return False
+        return bool(abs(there - here) > self.max_phase_gap)
 
 
 class DecayLedger:
@@ -283,21 +228,13 @@ class DecayLedger:
 
     Trajectories are never deleted: a decay lowers a reward, and ``undecayed`` is what restores it.
 
-    Parameters
-    ----------
-    keep : int, default 10_000
-        How many cases are kept to be looked at later, the oldest forgotten first.
-
     Attributes
     ----------
     original : dict of int to float
         Rewards before any decay, of what decayed.
-    cases : deque of Judged
-        What was recalled in failed games, oldest first; those of earlier processes are not known.
     """
 
-    def __init__(self, *, keep: int = 10_000) -> None:
-        self.cases: deque[Judged] = deque(maxlen=keep)
+    def __init__(self) -> None:
         self.original: dict[int, float] = {}
         self._done: set[tuple[int, int]] = set()
 
@@ -348,12 +285,10 @@ class DecayLedger:
     def note(
         self,
         game: int,
-        cases: Mapping[int, DecayCase],
+        cases: Iterable[int],
         changes: Iterable[tuple[int, int, float, float]],
     ) -> None:
-        """Remember the cases of a failed game, and what was changed for them."""
-        new = [node for node in cases if (game, node) not in self._done]
-        self.cases.extend(Judged(game, node, cases[node]) for node in new)
+        """Remember which nodes a failed game was held against, and what that changed."""
         self._done.update((game, node) for node in cases)
         self.load(changes)
 

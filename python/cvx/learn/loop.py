@@ -16,7 +16,6 @@ from cvx.errors import (
 )
 from cvx.learn.attribution import Attribution, Outcome, Taken, without
 from cvx.learn.decay import ContextAwareDecay, DecayPolicy
-from cvx.learn.decay_report import POLICIES, DecayReport, decay_report
 from cvx.learn.edges import (
     REGION,
     audience_of,
@@ -1005,39 +1004,6 @@ class ActiveMemory:
             write.add_links(edges)
         self.record.refresh()
         return edges
-
-    def decay_report(self, policies: Mapping[str, DecayPolicy] | None = None) -> DecayReport:
-        """Return what each policy would have done to which memory in the failures of this loop.
-
-        Rewards begin as they were before any decay; nothing is changed. Failures that were closed
-        before this loop was made, or by others, are not in it.
-
-        Parameters
-        ----------
-        policies : mapping of str to DecayPolicy, optional
-            By the name to be shown; default ``cvx.learn.decay_report.POLICIES``.
-
-        Returns
-        -------
-        DecayReport
-            ``cases``, ``memories()`` and ``policies()`` are frames, ``write(path)`` makes a page.
-        """
-        ledger = self._models.ledger
-        nodes = {one.node for one in ledger.cases if one.node in self.index}
-        rewards = {node: ledger.original.get(node, self.index.reward(node)) for node in nodes}
-        return decay_report(
-            [one for one in ledger.cases if one.node in nodes],
-            rewards,
-            POLICIES if policies is None else policies,
-            label_of=self._described,
-        )
-
-    def _described(self, node: int) -> str:
-        episode, event = self.history.episode(node), self.history.event(node)
-        if episode is None or event is None:
-            return f"node {node}"
-        said = " | ".join(part for part in (episode.goal, event.text, event.action) if part)
-        return f"{episode.kind} {episode.episode_id}: {said or f'node {node}'}"
 
     def reset_decay(self, nodes: Iterable[int] | None = None) -> dict[int, float]:
         """Restore the rewards that decay lowered, of these nodes or of all.

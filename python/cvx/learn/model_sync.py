@@ -9,7 +9,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from cvx.errors import DamagedStoreError, StoreError
+import numpy as np
+
+from cvx.errors import DamagedStoreError, InvalidInputError, StoreError
 from cvx.learn.attribution import Outcome, without_gone
 from cvx.learn.decay import DecayLedger, DecayPolicy
 from cvx.learn.episode_lookup import EpisodeLookup
@@ -34,9 +36,10 @@ _ADDS = ("episode", "insert", "link", "kind", "reward", "recallable", "step_kind
 """Changes of the journal after which closed episodes say what they said."""
 _CLOSED = (
     "SELECT episode_id, (SELECT timestamp FROM events WHERE episode = episode_id"
-    f" ORDER BY event_id DESC LIMIT 1) FROM episodes WHERE {_IS_CLOSED} ORDER BY episode_id"
+    f" ORDER BY event_id DESC LIMIT 1) FROM episodes WHERE {_IS_CLOSED}"
+    " ORDER BY recorded, episode_id"
 )
-"""The closed episodes, each with the time of its last step."""
+"""The closed episodes in the order in which they were closed, with the time of the last step."""
 
 
 class TakenBackError(StoreError):
@@ -91,6 +94,8 @@ class LearnedModels:
         Sources in quarantine.
     unlearned : int
         How often something was put away, brought back or erased.
+    kept_regions : callable
+        Returns what ``regions`` returned in an earlier process, if that was kept and still holds.
     mutex : RLock
         Held while an outcome is worked out and taken in.
     asked, outdated, erased : int
@@ -115,6 +120,7 @@ class LearnedModels:
         self.rules = rules
         self._mdp = mdp
         self._mdp_learned = mdp is None or bool(len(mdp))
+        self.kept_regions: Callable[[], Mapping[str, Any] | None] = lambda: None
         self._came_before: list[Episode] = []
         self.usage = usage
         self.decay = decay
@@ -174,11 +180,38 @@ class LearnedModels:
             with self.record.reading(), self.mutex:
                 if not self._mdp_learned:
                     self._mdp_learned = True
-                    log = [episode for episode in self.recorder.log if _teaches_regions(episode)]
-                    if self._came_before or log:
-                        self._mdp.learn_from_episodes(self.index, [*self._came_before, *log])
-                        self._mdp.leave_out(self.history.away)
+                    log = self.recorder.log
+                    new = log.of(self._unkept(self._mdp, log.numbers))
+                    taught = [*self._came_before, *filter(_teaches_regions, new)]
+                    if taught:
+                        self._mdp.learn_from_episodes(self.index, taught)
+                    self._mdp.leave_out(self.history.away)
         return self._mdp
+
+    def _unkept(self, mdp: RegionMDP, numbers: list[int]) -> list[int]:
+        """Let the region model know what was kept of it; return the episodes beside those."""
+        told = self.kept_regions()
+        if told is None:
+            return numbers
+        try:
+            learned = set(told["read"].tolist())
+            mdp.restore(told["model"])
+        except (InvalidInputError, LookupError, AttributeError):
+            return numbers
+        return [number for number in numbers if number not in learned]
+
+    @property
+    def region_steps(self) -> int:
+        """How many steps the region model has learned from so far."""
+        return self._mdp.steps if self._mdp is not None and self._mdp_learned else 0
+
+    def regions(self) -> dict[str, Any] | None:
+        """Return what the region model learned, None where it did not, or is about to."""
+        mdp = self._mdp
+        if mdp is None or not self._mdp_learned or self._unread or mdp.behind or not len(mdp):
+            return None
+        read = np.array(self.recorder.log.numbers, dtype=np.int64)
+        return {"model": mdp.to_dict(counts=True), "read": read}
 
     def _came_with_the_index(self) -> list[Episode]:
         """Return the timelines of nodes that the record does not have, where something was done.
@@ -475,13 +508,14 @@ class LearnedModels:
                 return
             if self.record.keeps_changes_after(self._seen):
                 changes = self.record.journal(self._seen, op="episode")
-                closed = {number for *_, body in changes for number in body} - self._known
+                numbers = [number for *_, body in changes for number in body]
             else:
-                every = self.record.query("SELECT episode_id FROM episodes")
-                closed = {number for (number,) in every} - self._known
+                numbers = [number for number, _ in self.record.query(_CLOSED)]
+            closed = {number: at for at, number in enumerate(numbers) if number not in self._known}
             if closed:
                 self._restore_counts()
-                for episode in self._read_episodes(closed):
+                found = self._read_episodes(closed)
+                for episode in sorted(found, key=lambda one: closed[int(one.episode_id or 0)]):
                     self.recorder.log.append(episode)
                     if episode.steps:
                         last = episode.steps[-1].timestamp
@@ -528,9 +562,13 @@ class LearnedModels:
             (back if states[event] == "active" else gone).update(nodes)
         erasures = record.journal(seq, op="erase")
         erased = [node for *_, nodes in erasures for node in nodes]
-        changed = [event for *_, body in record.journal(seq, op="metadata") for event, *_ in body]
-        renewed = [n for nodes in record.nodes_of_events(changed).values() for n in nodes]
-        self._read_again([*erased, *renewed], [*self._known] if erasures else ())
+        changed = [one[0] for *_, body in record.journal(seq, op="metadata") for one in body]
+        found = record.query(
+            f"SELECT DISTINCT episode FROM events WHERE event_id {AMONG} AND episode IS NOT NULL",
+            (listed(changed),),
+        )
+        self._read_again(erased, [*self._known] if erasures else [number for (number,) in found])
+        self.unlearned += self._teach("event_id", changed)
         if erased:
             self.erased = self.asked
             if self.usage is not None:

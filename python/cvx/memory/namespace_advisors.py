@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,91 @@ def _learner() -> str:
     return f"{zlib.crc32(code):08x} {np.__version__}"
 
 
+class Kept:
+    """What was learned, in a file beside the index.
+
+    Parameters
+    ----------
+    advisors : Advisors
+        Of the memory.
+    asker : list
+        Whose it is, by which its file is found.
+    """
+
+    def __init__(self, advisors: Advisors, asker: list[Any]) -> None:
+        self.advisors, self.asker = advisors, asker
+        # How many steps it is of; and since when nothing may have been taken away.
+        self.steps, self.since = 0, advisors.shared.record.tail().seq
+
+    def _of(self) -> dict[str, Any]:
+        shared = self.advisors.shared
+        return {
+            "asker": self.asker,
+            "learner": _learner(),
+            "uuid": shared.record.meta("uuid"),
+            "embedder": shared.kind.embedder,
+            "seed": self.advisors.seed,
+        }
+
+    def write(
+        self,
+        steps: int,
+        models: LearnedModels | None,
+        state: Callable[[LearnedModels], dict[str, Any] | None],
+        enough: tuple[int, float],
+        lock: Any,
+    ) -> None:
+        """Write a state of so many steps, where enough of them are new.
+
+        Parameters
+        ----------
+        steps : int
+        models : LearnedModels
+            Of the episodes that it was learned from.
+        state : callable
+            From the models to the state, None where it is not complete.
+        enough : (int, float)
+            How many new steps are not worth it, and how many of those that were kept before.
+        lock : RLock
+            Held while it is read.
+        """
+        folder, record = self.advisors.folder, self.advisors.shared.record
+        most, share = enough
+        if folder is None or steps - self.steps < max(most, share * self.steps) or record.writing:
+            return
+        # What others erase meanwhile must not come back by this file.
+        with record.locked():
+            # Whoever holds the record waits for no lock whose holder may wait for the record.
+            if not lock.acquire(blocking=False):
+                return
+            try:
+                if models is None or models.taken_back or not models.unchanged_since(self.since):
+                    return
+                tail, made = record.tail(), state(models)
+                if made is None:
+                    return
+                of = {**self._of(), "end": [tail.seq, tail.chain], "steps": steps}
+                with suppress(OSError, TypeError, ValueError):
+                    write_state(folder, of, made)
+                    self.steps, self.since = steps, tail.seq
+            finally:
+                lock.release()
+
+    def read(self, models: LearnedModels) -> dict[str, Any] | None:
+        """Return the state that was written last, None where there is none that still holds."""
+        folder, record = self.advisors.folder, self.advisors.shared.record
+        found = None if folder is None else read_state(folder, self._of())
+        if found is None:
+            return None
+        told, of = found
+        with suppress(ValueError, TypeError, LookupError):
+            end = Tail(*of["end"])
+            if record.reaches(end) and models.unchanged_since(end.seq):
+                self.since, self.steps = end.seq, int(of["steps"])
+                return told
+        return None
+
+
 class NamespaceAdvisor:
     """The `Advisor` of one namespace, kept up to date with the closed episodes that it may read.
 
@@ -81,14 +166,11 @@ class NamespaceAdvisor:
     def _forget(self) -> None:
         self.advisor = self._new()
         self.precedents = Precedents()
-        self.episodes: dict[str, Episode] = {}
         self.sizes: dict[str, int] = {}
         self.returns: dict[str, list[float]] = {}
         self._read = 0
-        # The end of the journal when it began to learn.
-        self._born = self.advisors.shared.record.tail().seq
-        # The steps learned, and how many of them were when that was saved last.
-        self._steps = self._saved_steps = 0
+        self._kept = Kept(self.advisors, [self.namespace, list(self.also), self.history])
+        self._steps = 0
 
     def _new(self) -> Advisor:
         embedder = self.advisors.shared.embedder
@@ -101,12 +183,8 @@ class NamespaceAdvisor:
 
     def _runs(self, keys: Sequence[str]) -> list[Run]:
         """Return episodes that were learned, by their keys, as an advisor is told them."""
-        assert self._models is not None
-        told = self._models.readable(
-            self.namespace, also=self.also, numbers=[int(key) for key in keys]
-        )
         aside, runs = self._new(), []
-        for episode in told:
+        for episode in self._known(keys):
             self._tell(aside, episode, episode.steps)
             run = aside.running(str(episode.episode_id))
             run.outcome, run.last, run.truncated = self._ending(episode)
@@ -114,16 +192,6 @@ class NamespaceAdvisor:
         return runs
 
     # --- what was learned, in a file
-
-    def _of(self) -> dict[str, Any]:
-        shared = self.advisors.shared
-        return {
-            "asker": [self.namespace, list(self.also), self.history],
-            "learner": _learner(),
-            "uuid": shared.record.meta("uuid"),
-            "embedder": shared.kind.embedder,
-            "seed": self.advisors.seed,
-        }
 
     def save(self, *, most: int = _SOME, share: float = _SHARE) -> None:
         """Write down what was learned, where that spares learning many steps again.
@@ -135,58 +203,32 @@ class NamespaceAdvisor:
         share : float
             How many are not, of those that were saved before.
         """
-        folder, record = self.advisors.folder, self.advisors.shared.record
-        new = self._steps - self._saved_steps
-        if folder is None or new < max(most, share * self._saved_steps) or record.writing:
-            return
-        # What others erase meanwhile must not come back by this file.
-        with record.locked():
-            # Whoever holds the record waits for no lock whose holder may wait for the record.
-            if not self.lock.acquire(blocking=False):
-                return
-            try:
-                models = self._models
-                if models is None or models.taken_back or not models.unchanged_since(self._born):
-                    return
-                tail = record.tail()
-                of = {**self._of(), "end": [tail.seq, tail.chain]}
-                with suppress(OSError, TypeError, ValueError):
-                    write_state(folder, of, self._state(models))
-                    self._saved_steps, self._born = self._steps, tail.seq
-            finally:
-                self.lock.release()
+        self._kept.write(self._steps, self._models, self._state, (most, share), self.lock)
 
     def _state(self, models: LearnedModels) -> dict[str, Any]:
         return {
             "advisor": self.advisor.saved(),
             "precedents": self.precedents.saved(),
             "read": np.array(models.recorder.log.numbers[: self._read], dtype=np.int64),
-            "steps": self._steps,
             "sizes": [*self.sizes.items()],
             "returns": [*self.returns.items()],
         }
 
     def _restore(self, models: LearnedModels) -> list[int] | None:
         """Be as when it was saved last; return the episodes that are new, None where it was not."""
-        folder, record = self.advisors.folder, self.advisors.shared.record
-        found = None if folder is None else read_state(folder, self._of())
-        if found is None:
+        told = self._kept.read(models)
+        if told is None:
             return None
-        told, of = found
         try:
-            end = Tail(*of["end"])
-            if not (record.reaches(end) and models.unchanged_since(end.seq)):
-                return None
             self.advisor.restore(told["advisor"])
             self.precedents = Precedents.restored(told["precedents"])
             self.sizes = dict(told["sizes"])
             self.returns = dict(told["returns"])
-            self._steps = self._saved_steps = int(told["steps"])
+            self._steps = self._kept.steps
             known = dict.fromkeys(told["read"].tolist())
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
             self._forget()
             return None
-        self._born = end.seq
         return [number for number in models.recorder.log.numbers if number not in known]
 
     def begin(self, run: OpenEpisode) -> None:
@@ -332,7 +374,6 @@ class NamespaceAdvisor:
             self._tell(self.advisor, episode, episode.steps)
         outcome, last, truncated = self._ending(episode)
         self.advisor.end(key, outcome, observation=last, truncated=truncated)
-        self.episodes[key] = episode
         self._steps += len(episode.steps)
         if outcome is None and episode.namespace == self.namespace:
             self.returns.setdefault(task, []).append(float(told["return"]))
@@ -348,24 +389,19 @@ class NamespaceAdvisor:
             return Observation(told["state"], None)
         return self.advisors.observed(told)
 
-    def _known(self, keys: Sequence[str]) -> dict[str, Episode]:
-        """Return episodes that were learned, by their keys; those of before are read now."""
-        with self.lock:
-            missing = [key for key in keys if key not in self.episodes]
-            models = self._models
-        if missing and models is not None:
-            numbers = [int(key) for key in missing]
-            for one in models.readable(self.namespace, also=self.also, numbers=numbers):
-                self.episodes[str(one.episode_id)] = one
-        return {key: self.episodes[key] for key in keys if key in self.episodes}
+    def _known(self, keys: Sequence[str]) -> list[Episode]:
+        """Return episodes that were learned, by their keys."""
+        if self._models is None or not keys:
+            return []
+        numbers = [int(key) for key in keys]
+        return self._models.readable(self.namespace, also=self.also, numbers=numbers)
 
     def hits(
         self, action: Hashable, episodes: Sequence[str], seen: Observation, value: float, k: int
     ) -> tuple[Hit, ...]:
         """Return the steps of these episodes in which an action was taken, at most k of them."""
         found: list[Hit] = []
-        keys = list(dict.fromkeys(episodes))[::-1][:k]
-        for episode in self._known(keys).values():
+        for episode in self._known([*dict.fromkeys(episodes)][::-1][:k]):
             taken = [step for step in episode.steps if same(action_of(step), action)]
             if not taken:
                 continue
@@ -439,6 +475,8 @@ class Advisors:
                     shared.store.index, shared.embedder, shared.record, clock=shared.record.now
                 )
                 loop.on_render = shared.hand_out_text
+                self._kept = Kept(self, ["regions"])
+                loop.models.kept_regions = partial(self._kept.read, loop.models)
                 self._loop = loop
             return loop
 
@@ -481,12 +519,21 @@ class Advisors:
         for learner in self._all():
             learner.catch_up()
             learner.save(most=_MANY, share=_MUCH)
+        self._save_regions(_MANY, _MUCH)
 
     def save(self) -> None:
         """Write down what was learned, before the store is closed."""
         if not self.shared.record.frozen:
             for learner in self._all():
                 learner.save()
+            self._save_regions(_SOME, _SHARE)
+
+    def _save_regions(self, *enough: Any) -> None:
+        if self._loop is not None:
+            models = self._loop.models
+            self._kept.write(
+                models.region_steps, models, LearnedModels.regions, enough, models.mutex
+            )
 
     def observed(self, value: Any) -> Observation:
         """Return an observation as it is learned from; see ``read_observation``."""

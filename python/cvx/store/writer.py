@@ -635,7 +635,8 @@ class Writer:
 
     def _overwrite(self, table: str, values: Iterable[tuple[object, ...]]) -> None:
         """Put rows in the place of those with their keys, and what was there into the journal."""
-        at, listed = rows.COLUMNS[table].index(*rows.KEYS[table]), list(values)
+        (key,), listed = rows.KEYS[table], list(values)
+        at = rows.COLUMNS[table].index(key)
         known = self._rows(table, [row[at] for row in listed])
         changes = [[table, [row[at]], known.get(row[at])] for row in listed]
         self.put(table, listed, replace=True)

@@ -216,6 +216,21 @@ class ReaderCounts:
         """Return everything that grows."""
         return self.counts.own, self.moves, self.seen, self.whole
 
+    def to_list(self) -> list[Any]:
+        """Return all that was counted as lists of pairs."""
+        own, *nested = self.tables()
+        listed = ([[key, [*inner.items()]] for key, inner in table.items()] for table in nested)
+        return [self.episodes, [*own.items()], *listed]
+
+    def restore(self, told: Sequence[Any]) -> None:
+        """Take over what ``to_list`` returned, be it read from JSON."""
+        self.episodes, own, moves, seen, whole = told
+        self.counts.own.update((tuple(key), tuple(totals)) for key, totals in own)
+        for table, listed in ((self.moves, moves), (self.seen, seen)):
+            table.update((tuple(key), Counter(dict(inner))) for key, inner in listed)
+        for family, inner in whole:
+            self.whole[family] = {tuple(template): tuple(n) for template, n in inner}
+
     def count(
         self, trajectory: Trajectory, places: Callable[[int], Sequence[Place]], times: int
     ) -> None:
@@ -396,7 +411,9 @@ class RegionCounts:
         return self.index.region_epoch == self.epoch
 
     def checksum(self) -> int:
-        """Return a checksum of the hubs and their vectors; two indexes' epochs may be one number.
+        """Return a checksum of the hubs, those above them, and their vectors.
+
+        It tells regions apart where numbers of epochs, which each index counts for itself, do not.
 
         It tells something while they are current: hubs of an epoch before may be gone.
         """
@@ -404,6 +421,9 @@ class RegionCounts:
         for hub in sorted(self.hubs):
             row = np.asarray(vector_of(self.index, hub), dtype="<f4")
             found = zlib.crc32(row.tobytes(), zlib.crc32(hub.to_bytes(8, "little"), found))
+        for level in self.upper:
+            above = np.sort(np.asarray(self.index.regions(level), dtype="<i8"))
+            found = zlib.crc32(above.tobytes(), found)
         return found
 
     def assign(self, vectors: Vector | Sequence[Vector]) -> list[int]:
@@ -448,10 +468,26 @@ class RegionCounts:
             )
         return [(self.level, region), *zip(self.upper, around, strict=False)]
 
-    def add(self, trajectory: Trajectory) -> None:
+    def to_dict(self, readers: Collection[str] | None) -> dict[str, list[Any]]:
+        """Return what was counted that an asker may know, by who may read it."""
+        return {
+            name: part.to_list()
+            for name, part in self._parts.items()
+            if readers is None or name in readers
+        }
+
+    def restore(self, told: Mapping[str, Sequence[Any]]) -> None:
+        """Take over what ``to_dict`` returned of episodes that are added uncounted."""
+        for name, counted in told.items():
+            part = self._parts[name] = ReaderCounts(self.reading)
+            part.restore(counted)
+        self._known.clear()
+
+    def add(self, trajectory: Trajectory, *, count: bool = True) -> None:
         """Take in an episode, and count it."""
         counted = trajectory.without(self.away)
-        self._count(counted, 1)
+        if count:
+            self._count(counted, 1)
         for region in dict.fromkeys(trajectory.regions):
             self.visits[region].append(len(self.trajectories))
         self.region_of.update(zip(trajectory.nodes, trajectory.regions, strict=True))

@@ -108,6 +108,17 @@ class Epochs:
         )
         return RegionCounts(self.index, level, self.reading, self.away)
 
+    def begin(self, away: Iterable[int]) -> RegionCounts:
+        """Return empty counts of the present regions, which leave out these nodes."""
+        counts = self._blank()
+        counts.away = set(away)
+        return counts
+
+    def turn_to(self, counts: RegionCounts) -> None:
+        """Answer from other counts, and leave out what they do."""
+        self.now, self._next, self.away = counts, None, set(counts.away)
+        counts.away = self.away
+
     def fresh(self) -> RegionCounts:
         """Return the counts to answer from: learned anew where they have to be.
 

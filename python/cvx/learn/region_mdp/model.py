@@ -130,6 +130,11 @@ class RegionMDP:
         return self._epochs.behind
 
     @property
+    def steps(self) -> int:
+        """How many steps it has learned from."""
+        return len(self._epochs.now.region_of)
+
+    @property
     def _known(self) -> AskerCounts:
         return self._epochs.now.known(self._readers)
 
@@ -518,8 +523,14 @@ class RegionMDP:
         """
         return frames_of(self, task_type)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all it knows as plain numbers, strings and lists."""
+    def to_dict(self, *, counts: bool = False) -> dict[str, Any]:
+        """Return all it knows as plain numbers, strings and lists.
+
+        Parameters
+        ----------
+        counts : bool, default False
+            Also what was counted: whoever takes it over on the same regions need not count again.
+        """
         return {
             "level": self.level,
             "wanted_level": self._epochs.level,
@@ -536,6 +547,7 @@ class RegionMDP:
                 if self._readers is None or trajectory.readers in self._readers
             ],
             "left_out": sorted(self._epochs.away),
+            **({"counts": self._epochs.now.to_dict(self._readers)} if counts else {}),
         }
 
     @classmethod
@@ -549,8 +561,8 @@ class RegionMDP:
     ) -> RegionMDP:
         """Rebuild a model from ``to_dict``; on other regions than its own it learns anew.
 
-        Regions are its own if epoch and level are equal, and every hub is the same node with the
-        same vector, by a checksum. Nodes are known by their numbers: an index that was rebuilt
+        Regions are its own if the level is equal, and every hub is the same node with the same
+        vector, by a checksum. Nodes are known by their numbers: an index that was rebuilt
         has to number them as before.
 
         Raises
@@ -561,25 +573,41 @@ class RegionMDP:
             The index has other regions, and the model was told not to learn anew.
         """
         try:
-            learned_on = data["epoch"], data["level"], data["hubs"]
-            trajectories = [Trajectory(**trajectory) for trajectory in data["traces"]]
-            left_out = list(data.get("left_out", ()))
             level = data["wanted_level"]
             own = ("score", "prior_strength", "success_above", "on_stale", "pace")
             options = {name: data[name] for name in own}
         except (LookupError, TypeError) as error:
             raise wrong("data", data, f"what to_dict() returned ({error!r})") from error
         model = cls(index, level, classify=classify, phase_of=phase_of, **options)
-        counts = model._epochs.now
-        found = counts.epoch, counts.level, counts.checksum()
-        if learned_on != found and options["on_stale"] == "error":
-            raise StaleRegionsError(
-                f"learned on regions of epoch {learned_on[0]} (checksum {learned_on[2]}), the "
-                f"index is at {found[0]} ({found[2]}): load it with another on_stale"
-            )
-        model.leave_out(left_out)
-        for trajectory in trajectories:
-            counts.add(trajectory)
-        if learned_on != found:
-            model.relearn()
+        model.restore(data)
         return model
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Know what another model knew, whose ``to_dict`` this is, and nothing else.
+
+        Raises
+        ------
+        InvalidInputError, StaleRegionsError
+            As for ``from_dict``; nothing is changed.
+        """
+        try:
+            learned_on, epoch = (data["level"], data["hubs"]), data["epoch"]
+            trajectories = [Trajectory(**trajectory) for trajectory in data["traces"]]
+            counts = self._epochs.begin(data.get("left_out", ()))
+            found = counts.level, counts.checksum()
+            told = data.get("counts")
+            for trajectory in trajectories:
+                # On other regions all is counted anew below.
+                counts.add(trajectory, count=told is None and learned_on == found)
+            if told is not None and learned_on == found:
+                counts.restore(told)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise wrong("data", data, f"what to_dict() returned ({error!r})") from error
+        if learned_on != found and self._epochs.on_stale == "error":
+            raise StaleRegionsError(
+                f"learned on regions of epoch {epoch} (checksum {learned_on[1]}), the index is at "
+                f"{counts.epoch} ({found[1]}): load it with another on_stale"
+            )
+        self._epochs.turn_to(counts)
+        if learned_on != found:
+            self.relearn()
