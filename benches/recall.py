@@ -24,7 +24,15 @@ ROOT = Path(__file__).resolve().parent.parent
 
 from benches.figures import Figure, leave
 from benches.recalling.minilm import minilm
-from benches.recalling.runs import blocks, feedback, floors, hotpot, locomo, planted
+from benches.recalling.runs import (
+    blocks,
+    feedback,
+    floors,
+    hotpot,
+    locomo,
+    passages,
+    planted,
+)
 
 PARTS = {
     "locomo": locomo,
@@ -33,6 +41,7 @@ PARTS = {
     "feedback": feedback,
     "hostile": planted,
     "hotpotqa": hotpot,
+    "passages": passages,
 }
 
 
@@ -42,12 +51,21 @@ _SIZES = "250 / 500 / 1,000 / 2,000"
 def told(report: dict[str, Any]) -> list[Figure]:
     """Return what docs/figures.md says of a report."""
     figures = []
-    for part, where in (("all", "LoCoMo"), ("held out", "LoCoMo, the two not fitted to")):
-        for one in report.get("locomo", {}).get(part, []):
+    for embedder, parts in report.get("locomo", {}).items():
+        for part, where in (("all", "LoCoMo"), ("held out", "LoCoMo, the two not fitted to")):
+            for one in parts[part] if embedder != "missed" else ():
+                shares = " / ".join(
+                    f"{100 * one['metrics'][f'recall@{k}']['mean']:.1f}" for k in (5, 10, 20)
+                )
+                what = f"{where}, {embedder}, {one['name']}: recall@5 / 10 / 20, %"
+                figures.append(Figure(what, shares))
+    for which, rows in report.get("passages", {}).items():
+        for one in rows if which != "missed" else ():
             shares = " / ".join(
-                f"{100 * one['metrics'][f'recall@{k}']['mean']:.1f}" for k in (5, 10, 20)
+                f"{100 * one['metrics'][f'recall@{k}']['mean']:.1f}" for k in (2, 5, 10, 20)
             )
-            figures.append(Figure(f"{where}, MiniLM, {one['name']}: recall@5 / 10 / 20, %", shares))
+            what = f"passages, {which}, {one['name']}: recall@2 / 5 / 10 / 20, %"
+            figures.append(Figure(what, shares))
     for embedder, ways in report.get("blocks", {}).items():
         if embedder == "missed":
             continue
@@ -60,7 +78,8 @@ def told(report: dict[str, Any]) -> list[Figure]:
         for way, rows in ways.items():
             first = rows[0]
             gain = f"{first['at 5']:+.1f} [{first['low']:.1f}, {first['high']:.1f}]"
-            what = f"LoCoMo, {embedder}, feedback {way}: points of recall@5 after a quarter"
+            when = "" if way.endswith("again") else " after a quarter"
+            what = f"LoCoMo, {embedder}, feedback {way}: points of recall@5{when}"
             figures.append(Figure(what, gain))
     return figures
 

@@ -22,13 +22,14 @@ def learned(
     """Return points of recall over the static ranking on the questions after a part of them.
 
     Questions of each conversation in ``ORDERS`` random orders; feedback on the ten shown after
-    each says which hold the evidence, or the opposite. The interval is a bootstrap over questions.
+    each says which hold the evidence, or the opposite; at the end each is asked once more. The
+    interval is a bootstrap over questions.
     """
     static = [_found(memory, label, wanted) for label, wanted in zip(labels, gold, strict=True)]
     groups = list(dict.fromkeys(label.namespace for label in labels))
     out = {}
     for kind, flipped in KINDS.items():
-        gains: list[tuple[float, float, float]] = []
+        gains, again = list[tuple[float, float, float]](), list[tuple[float, float, float]]()
         for order in range(ORDERS):
             random = np.random.default_rng(order)
             for group in groups:
@@ -40,8 +41,12 @@ def learned(
                     gains.append(
                         (place / len(asked), now[0] - static[at][0], now[1] - static[at][1])
                     )
+                for at in asked:
+                    now = _found(memory, labels[at], gold[at])
+                    again.append((1.0, now[0] - static[at][0], now[1] - static[at][1]))
                 memory.within(group).learning.reset("recall")
         out[kind] = [_gain(np.array(gains), part) for part in PARTS]
+        out[f"{kind}, again"] = [_gain(np.array(again), 1.0)]
     return out
 
 

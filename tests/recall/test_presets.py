@@ -142,6 +142,20 @@ def test_what_a_recall_returns_is_warm_again_where_its_preset_says_so(
 
 
 @pytest.mark.requirement("R5")
+def test_of_eight_memories_the_five_that_are_returned_are_warm_again() -> None:
+    memory = room()
+    for n in range(8):
+        memory.add(f"memory {n}", vector=at(0.9 - n / 100), timestamp=0, salience=0.5)
+    later = 7 * DAY
+    assert texts(memory.recall(asked(later), 5, pipeline=composite())) == [
+        f"memory {n}" for n in range(5)
+    ]
+    hits = memory.recall(asked(later), 8, pipeline=composite())
+    recency = {hit.text: f.value for hit in hits for f in hit.factors if f.name == "recency"}
+    assert recency == pytest.approx({f"memory {n}": 1.0 if n < 5 else 0.5 for n in range(8)})
+
+
+@pytest.mark.requirement("R5")
 def test_the_net_is_thirty_wide_for_five_hits() -> None:
     memory = room()
     # The less similar, the more salient: the last in the net is its best, what is beyond better.
