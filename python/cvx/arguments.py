@@ -1,4 +1,4 @@
-"""Checks arguments of public methods (types, bounds, times, events) and raises typed errors.
+"""Checks what callers pass to public methods (types, bounds, times), with typed errors.
 
 Types are checked where a call comes in, so that a wrong one is refused by name before anything
 happens. What a value means (whether there is such an event, whether a range is in order) is checked
@@ -95,7 +95,7 @@ def wrong(
 
 
 def optional(check: Check) -> Check:
-    """Let ``None`` pass a check."""
+    """Return a check that also accepts ``None``."""
     return lambda name, value: None if value is None else check(name, value)
 
 
@@ -116,7 +116,7 @@ a_mapping = one_of(Mapping, called="a mapping, such as a dict")
 
 
 def some_weights(name: str, value: Any) -> dict[str, float]:
-    """Return a mapping of names to finite numbers as a dict."""
+    """Check a mapping of names to finite weights and return it as a dict."""
     weigh = number()
     return {
         a_text(f"a key of {name}", key): weigh(f"{name}[{key!r}]", one)
@@ -125,7 +125,7 @@ def some_weights(name: str, value: Any) -> dict[str, float]:
 
 
 def among(*allowed: Any) -> Check:
-    """Return a check for one of these values.
+    """Return a check that the value is one of these.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def among(*allowed: Any) -> Check:
 
 
 def some_texts(name: str, value: Any) -> list[str]:
-    """Check several strings; a single one is refused."""
+    """Check a collection of strings; a single string is refused."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise wrong(name, value, "a list of str")
     listed = list(value)
@@ -157,7 +157,7 @@ def whole(
     least: int | None = None,
     most: int = 2**63 - 1,
 ) -> Check:
-    """Return a check for a whole number, numpy's too, of 64 bits and within bounds."""
+    """Return a check for an integer (numpy's too) of 64 bits within bounds."""
     low = -(2**63) if least is None else least
     wanted = "an int" if least is None else f"an int of at least {least}"
 
@@ -182,7 +182,7 @@ def _index(value: Any) -> int | None:
 
 
 def a_time(name: str, value: Any) -> int:
-    """Check a time, an int or an aware datetime, and return it as an int.
+    """Check a timestamp, an int or an aware datetime, and return it as an int.
 
     A datetime becomes microseconds since 1970-01-01 UTC.
     """
@@ -203,7 +203,7 @@ def number(
     least: float = -math.inf,
     most: float = math.inf,
 ) -> Check:
-    """Return a check for a finite number within bounds, which are included."""
+    """Return a check for a finite number within inclusive bounds."""
     wanted = "a number"
     if (least, most) != (-math.inf, math.inf):
         wanted = f"a number in [{least:g}, {most:g}]" if most < math.inf else f"{least:g} or more"
@@ -221,7 +221,7 @@ a_share = number(0.0, 1.0)
 
 
 def an_outcome(name: str, value: Any) -> float:
-    """Check for how something ended: in [0, 1], where True is 1 and False is 0."""
+    """Check an outcome in [0, 1]; True is 1 and False is 0."""
     return float(a_share(name, float(value) if isinstance(value, bool | np.bool_) else value))
 
 

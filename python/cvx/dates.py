@@ -112,7 +112,7 @@ _STEP = {"last": -1, "this": 0, "next": 1}
 
 
 class DateNamed(NamedTuple):
-    """A date as far as it was named.
+    """A date in a question: a day, month or year.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ def read_dates(text: str, now: int | None = None) -> tuple[list[DateNamed], str]
 
 
 class RelativeDate(NamedTuple):
-    """A date that is named by its distance from the day of the text.
+    """A relative date such as "last Friday", resolved from the day of the text.
 
     Attributes
     ----------

@@ -191,7 +191,7 @@ def shorten(text: str, most: int) -> str:
 
 
 def telling(self: Any) -> str:
-    """Return a repr that shows what is not as by default."""
+    """Return a repr that shows only fields that differ from their defaults."""
     told = []
     for one in fields(self):
         plain = one.default if one.default_factory is MISSING else one.default_factory()
@@ -576,7 +576,7 @@ class Cue:
         return " ".join(part for part in (self.goal, self.step, *self.questions, self.text) if part)
 
     def silent(self) -> Cue:
-        """Return the same cue without what it says: where and when it was asked."""
+        """Return the cue without its words: task type, time and place in its episode."""
         return Cue(task_type=self.task_type, timestamp=self.timestamp, place=self.place)
 
 
@@ -728,7 +728,7 @@ _EVENT_FIELDS = ("id", *(name for name in Event.__slots__ if name not in _HIT_FI
 
 
 class Drawn(NamedTuple):
-    """What a sampled order was drawn from: all that off-policy evaluation needs of it.
+    """A logged sample of an order, for off-policy evaluation.
 
     Attributes
     ----------

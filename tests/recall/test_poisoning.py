@@ -199,7 +199,7 @@ def test_the_hubness_of_vectors_is_that_of_a_naive_twin() -> None:
     for at, row in enumerate(rows):
         memory.add(f"event {at}", vector=row)
     memory.recall(rows[0], 60)
-    corpus = memory._recaller.ground().corpus
+    corpus = memory._recaller.engine().corpus
     (usual,) = corpus.usual.values()
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     for row, found in usual.known.items():

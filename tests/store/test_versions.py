@@ -218,7 +218,7 @@ def test_aliases_and_neighbours_follow_a_new_version(memory: Memory) -> None:
         hits = memory.recall("the basement", where=where, sources=["dense"], floor=-2.0)
         assert [hit.text for hit in hits] == ["the vault"]
     memory.add("the vault", key="v", timestamp=1, metadata={"title": "Red River"})
-    corpus = memory._recaller.ground().corpus
+    corpus = memory._recaller.engine().corpus
     corpus.refresh()
     memory.add("the vault", key="v", timestamp=9, metadata={"title": "Blue Lake"})
     corpus.refresh()

@@ -138,7 +138,7 @@ NAMES = (*PLAIN, *(f"{a} x {b}" for a, b in CROSSED))
 
 
 class Told(NamedTuple):
-    """An event beside the one whose cause is sought.
+    """An event of the log beside the effect: text, vector, distance, repetitions.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class Told(NamedTuple):
 
 
 class Words(NamedTuple):
-    """What a text speaks of."""
+    """The stems, names and cause words of a text."""
 
     stems: frozenset[str]
     tokens: frozenset[str]
@@ -178,7 +178,7 @@ class Words(NamedTuple):
 
 @lru_cache(maxsize=16_384)
 def words_of(text: str) -> Words:
-    """Return the stems, the names and the words of cause of a text."""
+    """Return the stems, names and cause words of a text."""
     tokens = _TOKEN.findall(text)
     names = {
         token.lower()
@@ -211,7 +211,7 @@ def _backward(text: str) -> frozenset[str] | None:
 
 
 def without_cause(text: str, cause: str) -> str:
-    """Return what a text says happened, without the words that name a cause told beside it.
+    """Return what a text says happened, without its words about the cause.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def _clause(text: str, cue: re.Match[str]) -> str:
 
 
 class Known(NamedTuple):
-    """Links that somebody stated or confirmed, of events like the one asked about.
+    """Known causal links, stated or confirmed, between similar events.
 
     Attributes
     ----------
@@ -583,7 +583,7 @@ def transfer(effect: Told, pool: Sequence[Told], known: Known | None) -> tuple[F
 
 
 def reasons(effect: Told, cause: Told, row: Floats) -> str:
-    """Return what speaks for a pair, in words."""
+    """Return the reasons for a pair's probability in words."""
     if leaves_open(cause.text, effect.text):
         return LEFT_OPEN
     value = dict(zip(NAMES, row.tolist(), strict=True))
@@ -609,7 +609,7 @@ def reasons(effect: Told, cause: Told, row: Floats) -> str:
 
 
 def at_most(effect: Told, pool: Sequence[Told], chances: Floats) -> Floats:
-    """Return the chances, low for causes that the words of the effect ask or deny."""
+    """Cap the probability of causes that the effect's words only ask about or deny."""
     left_open = np.array([leaves_open(one.text, effect.text) for one in pool], np.bool_)
     return np.where(left_open, np.minimum(chances, _MOST_LEFT_OPEN), chances)
 
@@ -621,7 +621,7 @@ def _telling(word: str, cause: Words, effect: Words) -> bool:
 
 
 def listed(words: Iterable[str]) -> str:
-    """Return up to three words as a list in words."""
+    """Return up to three words joined as English text."""
     some = [*words][:3]
     return some[0] if len(some) == 1 else f"{', '.join(some[:-1])} and {some[-1]}"
 

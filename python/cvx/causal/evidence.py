@@ -23,7 +23,7 @@ KINDS = (
 
 
 class Observation(NamedTuple):
-    """All evidence of one kind.
+    """Counts and notes of one kind of evidence.
 
     Attributes
     ----------
@@ -193,7 +193,7 @@ def _phrase(one: Observation) -> str:
 
 
 class Following(NamedTuple):
-    """How often an effect followed a cause.
+    """Counts of how often an effect followed a cause.
 
     Attributes
     ----------
@@ -293,7 +293,7 @@ def evidence_of_times(
 
 
 def binned(times: Sequence[int], start: int, stop: int, width: int) -> npt.NDArray[np.float64]:
-    """Return how often something happened in each stretch of time.
+    """Return counts of events by time bin.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ _DAY = 86_400_000_000.0
 
 @dataclass(frozen=True, slots=True)
 class Vitality:
-    """What is left of the strength of a memory: a function of its last use, and of nothing else.
+    """Exponential decay of a memory's strength since its last use.
 
     Because it starts from the strength that the memory was given, and not from what the last look
     left of it, looking twice changes nothing: a sweep every minute and a sweep every year agree.

@@ -50,7 +50,7 @@ class Candidates:
 
 @dataclass(frozen=True, kw_only=True)
 class Ancestors:
-    """Events that the one asked about follows from, in any order.
+    """Events that led to the event asked about, directly or not.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Ancestors:
         return len(self.vectors)
 
     def part(self, places: slice | npt.NDArray[np.int64]) -> Ancestors:
-        """Return some of them."""
+        """Return a subset of the ancestors."""
         return Ancestors(
             vectors=self.vectors[places],
             depths=self.depths[places],
@@ -92,7 +92,7 @@ class Ancestors:
 
 
 class Ranked(NamedTuple):
-    """A memory in its place, and why it stands there.
+    """A memory's place in a ranking, with the reasons for it.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ DepthWeight: TypeAlias = Literal["proximate", "root", "flat"]
 
 @dataclass(frozen=True, kw_only=True)
 class Blend:
-    """How episodic scores and the causal boost are weighed.
+    """Weights of the episodic score and of the causal boost.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class CauseSearch:
 
 
 def in_turn(similar: Iterable[T], recent: Iterable[T]) -> Iterator[T]:
-    """Yield the most similar and the most recent in turn.
+    """Interleave the most similar and the most recent events.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def in_turn(similar: Iterable[T], recent: Iterable[T]) -> Iterator[T]:
 
 
 class Setting(NamedTuple):
-    """An event, and those that may have led to it.
+    """An event with its candidate causes.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Setting(NamedTuple):
 
 
 class Surroundings:
-    """Looks around an event of a record for what may have led to it.
+    """Collects candidate causes of an event: recent ones and similar ones.
 
     Parameters
     ----------
@@ -356,7 +356,7 @@ class Linker:
         return found
 
     def settle(self, cause: int, effect: int, change: Callable[[Edge], Edge]) -> Edge:
-        """Change one link, or what is kept of it, and return it.
+        """Change the state of a link or a candidate, and return it.
 
         Parameters
         ----------
@@ -386,7 +386,7 @@ class Linker:
         return link
 
     def kept(self, state: str) -> list[Edge]:
-        """Return the links that are kept in a state that nothing walks, the likeliest first."""
+        """Return candidates and rejected links, the most probable first."""
         edges = [edge for edge in self.record.links() if edge.kind == HIDDEN[state]]
         ends = {node for edge in edges for node in (edge.from_node, edge.to_node)}
         owner = self.record.events_of_nodes(sorted(ends), active=True)

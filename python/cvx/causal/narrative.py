@@ -69,7 +69,7 @@ _WORD = re.compile(r"[A-Za-z']+")
 
 
 def middle(text: str) -> str:
-    """Return a text for the middle of a sentence: one line, no full stop, no capital "The".
+    """Return a text fit for the middle of a sentence: one line, no full stop, no capital.
 
     Examples
     --------
@@ -140,17 +140,17 @@ def named(text: str) -> str:
 
 
 def bracketed(how: str) -> str:
-    """Return how one thing led to another, in brackets; nothing for nothing."""
+    """Return the explanation of a link in brackets, or an empty string."""
     return f" ({middle(how)})" if how.strip() else ""
 
 
 def upper(text: str) -> str:
-    """Return a text with a capital first."""
+    """Return a text with its first letter capitalised."""
     return text[:1].upper() + text[1:]
 
 
 def chance(link: Edge) -> str:
-    """Return how likely a link is, in words.
+    """Return a probability in words.
 
     Examples
     --------

@@ -24,7 +24,7 @@ _FEELING = re.compile(
 
 
 class Appraisal(NamedTuple):
-    """How much something matters to one character.
+    """Importance of an event to one character.
 
     Attributes
     ----------
@@ -56,14 +56,14 @@ class Appraisal(NamedTuple):
 
     @property
     def hold(self) -> float:
-        """The salience it is stored with; 1 for what is critical to a goal. See `held`."""
+        """The salience to store, 1 for what is critical to a goal; see `held`."""
         if self.goal_relevance >= CRITICAL:
             return 1.0
         return held(self.importance, self.emotional_impact)
 
 
 def held(importance: float, emotional_impact: float) -> float:
-    """Return how firmly something is held in mind: it fades at a rate of 1 - that.
+    """Return the salience of an event from its importance and emotional impact.
 
     The importance, and with feeling up to half of what is missing to 1 more.
 
@@ -76,7 +76,7 @@ def held(importance: float, emotional_impact: float) -> float:
 
 
 def feeling_in(text: str) -> float:
-    """Return how much feeling the words of a text show, in [0, 1]: three of them are the most.
+    """Return how emotional the words of a text are, in [0, 1].
 
     Examples
     --------
@@ -87,7 +87,7 @@ def feeling_in(text: str) -> float:
 
 
 def reinforced(hold: float, how: str, share: float = 1.0) -> float:
-    """Return how firmly something is held after it was reinforced; never less.
+    """Return the salience after a reinforcement; it never falls.
 
     Examples
     --------

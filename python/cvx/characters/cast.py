@@ -52,7 +52,7 @@ _MOVED = 0.5
 
 
 class Meant(NamedTuple):
-    """What a question asks for.
+    """A canonical question of a character, and which seeded events answer it.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Meant(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What a character is to have.
+    """The events to seed for one character, and which older ones to forget.
 
     Attributes
     ----------
@@ -322,7 +322,7 @@ class Cast(Mapping[str, Character]):
     # What its characters ask of it.
 
     def ids(self, name: str, keys: str = "", about: str | None = None) -> list[int]:
-        """Return the ids of what a character was given, in the order of the keys.
+        """Return the ids of a character's seeded events, in the order of their keys.
 
         Parameters
         ----------
@@ -342,7 +342,7 @@ class Cast(Mapping[str, Character]):
         return [one for (one,) in found]
 
     def meant(self, question: str, asker: str) -> Meant:
-        """Return what a question asks for of what a character was given.
+        """Return which seeded events a question asks for.
 
         Of each category its three likest questions count: one that happens to be worded alike does
         not outweigh three that mean it.
@@ -371,7 +371,7 @@ class Cast(Mapping[str, Character]):
         return max(known, key=likeness)
 
     def goals(self, name: str) -> list[str]:
-        """Return what a character is after."""
+        """Return the goals of a character."""
         found = self._record.query(
             "SELECT json_extract(metadata, '$.goals') FROM events"
             " WHERE namespace = ? AND key = 'goals:0' AND state = 'active' AND kind = 'character'",
@@ -380,7 +380,7 @@ class Cast(Mapping[str, Character]):
         return [goal for (told,) in found if told for goal in json.loads(told)]
 
     def gifts(self, name: str, keys: str = "") -> list[Event]:
-        """Return what a character was given, as events; see ``ids``."""
+        """Return the seeded events of a character; see ``ids``."""
         return [self.memory.get(one) for one in self.ids(name, keys)]
 
     def time_of(self, turn: int | None) -> int | None:

@@ -65,7 +65,7 @@ _ASKED = max(len(asked) for asked in QUERIES.values())
 
 
 class Answer(dict[str, Any]):
-    """What a memory tool answers: JSON of the documented shape, which knows its hits.
+    """The JSON answer of a memory tool; ``hits`` are behind it.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Answer(dict[str, Any]):
 
 
 class Gate(NamedTuple):
-    """Whether a character must look into its memory before it acts.
+    """Whether a character must query its memory before it acts, and what it found.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Gate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A source that finds these events, in this order, as far as the asker may see them.
+    """A source that returns these events in this order, as far as the asker may see them.
 
     Parameters
     ----------
@@ -490,7 +490,7 @@ class Character:
         return self._bearing[1]
 
     def said(self, text: str, turn: int, heard_by: Iterable[str] | None = None) -> Event:
-        """Capture what it said: it remembers it, and so does everybody who heard it.
+        """Store what it said, for itself and for everybody who heard it.
 
         Parameters
         ----------

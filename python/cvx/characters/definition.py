@@ -125,7 +125,7 @@ ABOUT_QUERIES = ("who is {name}?", "what do I know about {name}?", "describe {na
 
 @dataclass(frozen=True, slots=True)
 class Gift:
-    """One memory that is given to a character, or to everybody.
+    """One event to be seeded, for a character or for everybody.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ class Definition:
         return f"{_sentence(self.archetype)} {self.description}"
 
     def own(self) -> Iterator[Gift]:
-        """Yield what the character knows of itself."""
+        """Yield what a character knows about itself."""
         name = shown_name(self.name)
         who = f"You are {name}, {self.role}" if self.role.strip() else f"You are {name}"
         pieces = chunk_text(self.background, LONGEST)

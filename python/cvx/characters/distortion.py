@@ -61,17 +61,17 @@ class Distortion:
     association: Callable[[str, str], bool] | None = None
 
     def formed(self, text: str) -> str:
-        """Return what becomes of a text that is heard."""
+        """Return the distorted form of a text when it is stored."""
         return text if self.formation is None else self.formation.apply(text)
 
     def recalled(self, text: str) -> str:
-        """Return what becomes of a text that is called up."""
+        """Return the distorted form of a text when it is recalled."""
         return text if self.retrieval is None else self.retrieval.apply(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Telling(Renderer):
-    """Shows memories as a character has them: distorted, and labelled so; lines told once.
+    """Renders a character's memories: distorted, labelled as such, each line once.
 
     Parameters
     ----------

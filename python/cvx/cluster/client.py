@@ -60,11 +60,11 @@ class Request:
 
 
 class ElsewhereError(UnknownError):
-    """What was asked for by its id alone is on another shard, or will be in a moment."""
+    """The event asked for by id is on another shard, or is moving."""
 
 
 class Missing(NamedTuple):
-    """What stands in the place of an answer that did not come."""
+    """Stands for an answer that did not arrive in time."""
 
     shard: int
 

@@ -35,7 +35,7 @@ _MISSES = 12
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a cluster is opened with.
+    """The settings that a cluster is opened with.
 
     Parameters
     ----------

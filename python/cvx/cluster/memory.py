@@ -62,7 +62,7 @@ class Events(list[Event]):
 
 
 class Everywhere:
-    """What every shard has, by number: ``memory.admin.check()`` is a dict of lists.
+    """Calls a noun of every shard; answers come as a dict by shard number.
 
     ``admin.export`` writes one file a shard, each on the disk of the host that leads it: its path
     has ``{shard}`` in it. ``admin.import_`` reads a file of who asks, and puts each namespace where
@@ -95,7 +95,7 @@ class Everywhere:
 
 
 class Noun:
-    """What a memory has beside its verbs, on the shard of the namespace: causes, learning.
+    """Calls a noun (causes, learning) on the shard of the namespace.
 
     Parameters
     ----------

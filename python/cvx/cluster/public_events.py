@@ -19,7 +19,7 @@ IS_COPY = f"(metadata LIKE '%\"{ORIGIN}\"%' AND json_type(metadata, '$.\"{ORIGIN
 
 
 class Public(NamedTuple):
-    """What others may see of a shard, and changed.
+    """Public events of a shard that changed.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ def take_public(
     public: Public,
     is_of: Callable[[int, str], bool],
 ) -> None:
-    """Make the copies of another shard's public events what those are now.
+    """Store copies of another shard's public events as they are now.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ _TABLES = {**rows.KEYS, "meta": ("key",)}
 
 @dataclass(slots=True)
 class Change:
-    """What one or more transactions left of the rows they touched.
+    """The rows that one or more transactions changed, as they were left.
 
     Final values and never statements: to apply it twice does what applying it once does.
 

@@ -65,7 +65,7 @@ Send = Callable[[str, Sequence[Shipment]], str]
 
 @dataclass(slots=True)
 class Duty:
-    """What a primary owes its copies.
+    """How many hosts must sync a write, and whether it may be fewer.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class Embedder(Protocol):
 
 
 class Threaded(ABC):
-    """Gives an embedder ``aembed`` and ``aembed_query``, which work in a thread of their own.
+    """Adds ``aembed`` and ``aembed_query``, run in a worker thread, to an embedder.
 
     The event loop goes on meanwhile. A cancelled call returns at once; its thread ends by itself.
     """
@@ -361,7 +361,7 @@ def as_embedder(thing: Embedder | Encoder, name: str | None = None) -> Embedder:
 
 
 def innermost(embedder: Embedder) -> Embedder:
-    """Take off all wrappers: what really embeds."""
+    """Return the embedder inside all wrappers."""
     while isinstance(inner := getattr(embedder, "inner", None), Embedder):
         embedder = inner
     return embedder

@@ -43,7 +43,7 @@ PLACE = "CVX_CONFIG"
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What the user allows.
+    """The user's configuration: approved embedders and keys of servers.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Configuration:
 
 
 def place() -> Path:
-    """Return where the user's configuration is, or would be."""
+    """Return the path of the user's configuration file."""
     named = os.environ.get(PLACE)
     if named:
         return Path(named).expanduser()
@@ -229,7 +229,7 @@ def embedder_of(identity: str) -> LexicalEmbedder | None:
 
 
 class Absent:
-    """Stands for a store's embedder where nothing is to be embedded.
+    """Stands for an embedder that is not available: describes its vectors, refuses to embed.
 
     Parameters
     ----------

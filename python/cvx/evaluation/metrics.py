@@ -90,7 +90,7 @@ def _check_cut(gold: Collection[Hashable], k: int) -> None:
 
 
 class Interval(NamedTuple):
-    """A mean and where it may lie.
+    """A mean with its confidence interval.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ CHARACTERS_A_TOKEN = 4
 
 @dataclass(frozen=True)
 class Answer:
-    """What a ranker says to one question.
+    """The ranking that a ranker returned for one question.
 
     Parameters
     ----------
@@ -274,7 +274,7 @@ AT = (5, 10, 20)
 
 @dataclass(frozen=True)
 class Report:
-    """What one ranker reached.
+    """The metrics of one ranker.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ _AT = (5, 10, 20)
 
 
 class Table(NamedTuple):
-    """The candidates of one question.
+    """The candidate table of one question.
 
     Attributes
     ----------
@@ -403,7 +403,7 @@ _NONSENSE_SHARE = 0.2
 def foreign_cues(
     count: int, *, half: Literal["calibrate", "measure"] = "measure", seed: int = 0
 ) -> list[str]:
-    """Make questions, four fifths about a field and one fifth of invented words.
+    """Generate questions that a memory cannot answer: a field's words, some invented.
 
     Parameters
     ----------
@@ -445,7 +445,7 @@ FOREIGN = 200
 def evidence(
     memory: Memory, pipeline: Pipeline, labels: Sequence[Label]
 ) -> npt.NDArray[np.float64]:
-    """Return what the floor looks at, of shape (n, 4), one row a question."""
+    """Return the features that the floor is fitted on, of shape (n, 4), one row a question."""
     return np.array(
         [
             floor_features(
@@ -500,7 +500,7 @@ def calibrated_floor(
 def foreign_labels(
     labels: Sequence[Label], count: int, *, half: str = "measure", seed: int = 0
 ) -> list[Label]:
-    """Return foreign questions as labels without gold, in the namespaces of others in turn."""
+    """Return unanswerable questions as labels without gold events."""
     namespaces = list(dict.fromkeys(label.namespace for label in labels)) or [""]
     cues = foreign_cues(count, half="calibrate" if half == "calibrate" else "measure", seed=seed)
     return [

@@ -26,7 +26,7 @@ _LEAST_SHARE = 5e-4
 
 
 def whole_of(asked: Asked, name: str, usual: int | None = None, *, most: int | None = None) -> int:
-    """Return a whole number that is asked for; with a usual one, it is at least 0."""
+    """Parse an integer parameter of a request; with a default, it is at least 0."""
     given = asked.get(name, "" if usual is None else str(usual))
     if not is_number(given.removeprefix("-")) or abs(int(given)) >= 2**63:
         raise wrong(name, given, "a whole number")
@@ -42,7 +42,7 @@ def is_number(text: str) -> bool:
 
 
 def word(text: str | None) -> str | None:
-    """Return a text without what steers or hides, None for none."""
+    """Return a text as `printable` shows it; None stays None."""
     return None if text is None else printable(text)
 
 
@@ -140,13 +140,13 @@ def heading_of(told: Told) -> Told:
 
 
 def commonest(column: pl.Series) -> Iterator[tuple[str, int]]:
-    """Yield the values of a column with their numbers, the commonest first."""
+    """Yield the values of a column with their counts, most frequent first."""
     counted = column.drop_nulls().alias("name").value_counts(name="n")
     yield from counted.sort(["n", "name"], descending=[True, False]).iter_rows()
 
 
 def choices_of(column: pl.Series) -> list[Told]:
-    """Return the commonest values; each as it is asked for, and as it is shown."""
+    """Return the most frequent values as choices of a filter."""
     some: Iterable[tuple[str, int]] = islice(commonest(column), _CHOICES)
     return [{"value": one, "label": one_line(one, 60), "events": n} for one, n in some]
 

@@ -108,7 +108,7 @@ class Attribution:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """One decision that was acted on.
+    """One decision that was acted on, with what was followed.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A finished episode with everything that was decided in it.
+    """A closed episode with all its decisions.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def attribution_edges(
 
 
 class Taught(NamedTuple):
-    """What decisions teach of weights: samples of ``LearnedWeights``, oldest first."""
+    """Training samples for `LearnedWeights` from decisions, oldest first."""
 
     features: Sequence[Sequence[float]]
     labels: Sequence[float]
@@ -236,7 +236,7 @@ class Taught(NamedTuple):
 
 
 class Use(NamedTuple):
-    """How a context was used in an episode.
+    """How one recalled memory was used in an episode.
 
     Attributes
     ----------
@@ -291,7 +291,7 @@ def weight_samples(taken: Iterable[Taken], names: Sequence[str], won: bool) -> T
 
 
 def without_gone(outcome: Outcome, gone: Callable[[int], bool]) -> Outcome:
-    """Return an outcome whose decisions say nothing of memories that are gone.
+    """Return an outcome without the memories that were erased.
 
     Another process may have erased a memory after it was recalled: a decision then loses the hit,
     and what was shown of it, as it would have if it had been written down before.
@@ -308,7 +308,7 @@ def without_gone(outcome: Outcome, gone: Callable[[int], bool]) -> Outcome:
 
 
 def without(decision: Decision, gone: Callable[[int], bool]) -> Decision:
-    """Return a decision without the hits and continuations that are gone."""
+    """Return a decision without the hits that were erased."""
     if not any(gone(node) for hit in decision.hits for node in _shown(hit)):
         return decision
     kept = [place for place, hit in enumerate(decision.hits) if not gone(hit.node)]

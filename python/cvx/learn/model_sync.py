@@ -43,12 +43,12 @@ _CLOSED = (
 
 
 class TakenBackError(StoreError):
-    """What was learned within a block of transactions was taken back: learn anew."""
+    """Learning was rolled back with its transaction: the models must be rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How outcomes are read, and what they teach; ``ActiveMemory`` says what each means."""
+    """Settings of learning: failures, edges, usage contexts, what counts as success."""
 
     learn_from_failures: bool
     edges: frozenset[str]

@@ -24,7 +24,7 @@ _MOST_SWEEPS = 10_000
 
 
 class Moves(NamedTuple):
-    """What actions are worth by themselves, and where they lead with which weight.
+    """Transition arrays for planning: state, action, next state, weight.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ def by_state(state: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def carry_back(moves: Moves, values: Floats, *, sweeps: int, enough: float) -> Floats:
-    """Carry values back through moves: each state is worth its best action (value iteration).
+    """Value iteration: propagate values back through transitions.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ Kind = Annotated[
 
 
 class Found(TypedDict):
-    """A memory that was found; its label says when it is from, and what to be careful of."""
+    """A memory as a tool returns it, with its label."""
 
     id: int
     content: str
@@ -78,7 +78,7 @@ class Recalled(TypedDict):
 
 
 class Shown(TypedDict):
-    """A block for a prompt, and the memories in it."""
+    """A context block, with the memories in it."""
 
     context: str
     decision: int | None
@@ -111,7 +111,7 @@ class Related(TypedDict):
 
 
 class Told(TypedDict):
-    """A story of causes or consequences, nearest first."""
+    """A causal story, nearest event first."""
 
     narrative: str
     event: int | None
@@ -119,7 +119,7 @@ class Told(TypedDict):
 
 
 class Gone(TypedDict):
-    """Which memories were put away, or erased."""
+    """Ids of memories that were forgotten or erased."""
 
     ids: list[int]
 
@@ -154,7 +154,7 @@ class Running(TypedDict):
 
 
 class Said(TypedDict):
-    """A memory in the shape that the tools of characters share; beside it, what is known of it."""
+    """A memory in the shape shared by the character tools."""
 
     content: str
     relevance: float
@@ -182,13 +182,13 @@ class Answered(TypedDict):
 
 
 class Noted(TypedDict):
-    """What was done, in a word."""
+    """Confirmation of a write."""
 
     done: str
 
 
 class Agreed(BaseModel):
-    """What the user is asked before anything is erased."""
+    """The user's answer to the question before erasing."""
 
     erase: bool = Field(description="Erase these memories for good?")
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Eviction(NamedTuple):
-    """What a budget puts away, or would.
+    """The events a budget archives, or would archive.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Eviction(NamedTuple):
 
 
 class Faded(NamedTuple):
-    """What has faded, or would.
+    """The events that `fade` archives, or would archive.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Faded(NamedTuple):
 
 @explains(lambda admin: admin._shared.record)
 class Admin:
-    """What keeps a memory in order.
+    """Maintenance of a store.
 
     Parameters
     ----------

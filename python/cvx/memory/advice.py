@@ -105,7 +105,7 @@ Place = tuple[str, str, str | None]
 
 
 class Precedents:
-    """What became of earlier episodes, as one asker may know it, for whoever reads advice."""
+    """Outcomes of earlier episodes that one asker may read: plans and failures by goal."""
 
     def __init__(self) -> None:
         # Actions and plans by numbers: most plans are the rest of another one.
@@ -236,7 +236,7 @@ class Precedents:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an advice was asked for, and what there is to tell beside its options.
+    """What an advice was asked for, with the plans and failures to tell.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ _answerable = one_of(Answerable, called="an Answerable, as calibrated_floor retu
 
 @explains(lambda learning: learning._shared.record)
 class Learning:
-    """How a memory recalls, what it learned, and which memories drove which decision.
+    """Evaluates and tunes recall; reads, explains and resets what was learned.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from cvx.types import DEFAULT_NAMESPACE, Event, Filter, Where
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """In whose name the verbs of a memory run.
+    """The namespace in whose name the verbs of a memory run, and what it may see.
 
     Parameters
     ----------

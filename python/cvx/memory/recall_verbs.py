@@ -205,18 +205,20 @@ class RecallVerbs:
                 when = write.recorded
         self._pipeline = (when, record.meta("embedder")), fitted(pipeline, record)
 
-    def ground(self) -> RecallEngine:
+    def engine(self) -> RecallEngine:
         """Return what a recall stands on."""
         shared = self._shared
         with shared.mutex:
             if self._corpus is None or self._versions is not shared.versions:
                 # At first; or the store was opened anew, with another embedder.
                 self._corpus, self._versions = Corpus(shared.record), shared.versions
-        others = ExternalCalls(partial(embed_query, shared.embedder), shared.checked, shared.calls)
+        external = ExternalCalls(
+            partial(embed_query, shared.embedder), shared.checked, shared.calls
+        )
         return RecallEngine(
             self._corpus,
             lambda: shared.index,
-            others,
+            external,
             shared.now,
             shared.noted.used,
             self.learned,
@@ -335,7 +337,7 @@ class RecallVerbs:
     ) -> tuple[RecallResult, Hits]:
         """Return the k best hits, without noting that they were asked for."""
         return run_recall(
-            self.ground(),
+            self.engine(),
             plan,
             asker,
             cue,
@@ -368,14 +370,14 @@ class RecallVerbs:
         self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Pipeline
     ) -> Candidates:
         """Return everything that a recall weighs, before the floors."""
-        return run_recall(self.ground(), plan, asker, cue, k, lambda found: found.ranking.table)[1]
+        return run_recall(self.engine(), plan, asker, cue, k, lambda found: found.ranking.table)[1]
 
     def events(self, asker: Asker, *, newest: bool, limit: int | None) -> list[Event]:
         """Return the events that a recall could return, in the order of their times."""
         record = self._shared.record
         with record.reading():
             self._shared.store.refresh()
-            corpus = self.ground().corpus
+            corpus = self.engine().corpus
             corpus.refresh()
             rows = np.flatnonzero(scope_of(corpus, asker).visible)
             order = np.lexsort((corpus.event_ids[rows], corpus.timestamps[rows]))
@@ -400,7 +402,7 @@ class RecallVerbs:
         shared = self._shared
         asked = shared.record.tail().seq
         recalled, hits = run_recall(
-            self.ground(),
+            self.engine(),
             plan,
             asker,
             cue,

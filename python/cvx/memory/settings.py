@@ -44,7 +44,7 @@ OWN_VECTORS = "vectors of one's own"
 
 
 class OwnVectors(Absent):
-    """Stands where a memory was made with ``dim=``, and has no embedder."""
+    """Stands for the embedder of a memory made with ``dim=``: it refuses to embed."""
 
     def __init__(self, dim: int) -> None:
         super().__init__(OWN_VECTORS, dim)
@@ -301,7 +301,7 @@ _FORMER_NAMES = {"Learned": "RescaledFloor", "Beside": "FusionWithColumn"}
 
 
 class NotKept(Exception):  # noqa: N818
-    """A part of a pipeline that no store can keep; its argument says where it stands."""
+    """Signals a part of a pipeline that cannot be stored."""
 
 
 def weights_state(

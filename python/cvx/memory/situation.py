@@ -111,7 +111,7 @@ def _part(memory: Memory, each: int, text: str, cue: Cue) -> list[Hit]:
     asker = asker_of(memory._identity, None, None)
     asked = Cue(text=text, timestamp=cue.timestamp)
     return run_recall(
-        memory._recaller.ground(),
+        memory._recaller.engine(),
         memory.learning.pipeline,
         asker,
         asked,

@@ -19,7 +19,7 @@ _DECISION = 32
 
 @dataclass(slots=True)
 class UsageBuffer:
-    """Things that are not worth a transaction of their own.
+    """Usage counts, use times and decisions waiting to be written.
 
     Attributes
     ----------

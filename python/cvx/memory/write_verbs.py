@@ -192,7 +192,7 @@ def _new(event: Event, vector: Vector) -> Event:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes another of an event; what is None stays.
+    """A change to an event; fields that are None stay.
 
     Parameters
     ----------
@@ -379,7 +379,7 @@ def _clean_caches(shared: Resources, events: list[int]) -> None:
 
 @contextmanager
 def named(place: int | None) -> Iterator[None]:
-    """Say which of several events an error is about; of one alone, place is None."""
+    """Add the place in a batch to errors about one of several events."""
     try:
         yield
     except InvalidInputError as error:
@@ -389,7 +389,7 @@ def named(place: int | None) -> Iterator[None]:
 
 
 def sound(event: Event) -> Event:
-    """Return an event whose every field can be stored, or raise what is wrong with it."""
+    """Return an event after checking every field for storage; tags prompt injection."""
     check_event(event)
     tags = tags_with_mark(event.tags, event.text)
     return event if tags == event.tags else replace(event, tags=tags)

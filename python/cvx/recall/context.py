@@ -205,7 +205,7 @@ _FEWEST = 10
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """How hits become a block.
+    """How hits become a context block.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ class Serving:
 
 
 class Served(NamedTuple):
-    """What is shown.
+    """The context block and the hits in it.
 
     Attributes
     ----------

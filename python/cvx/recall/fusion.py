@@ -21,7 +21,7 @@ FloatArray = npt.NDArray[np.floating[Any]]
 
 
 class Candidates:
-    """What may come back from one recall, with everything that is known about it.
+    """The table of candidates of one recall: rows of events, columns of signals.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ RRF_CONSTANT = 60.0
 
 
 class Fused(NamedTuple):
-    """Something with its score over all rankings.
+    """An item with its fused score.
 
     Attributes
     ----------

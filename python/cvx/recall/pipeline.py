@@ -55,7 +55,7 @@ Embed: TypeAlias = Callable[[str], Vector]
 
 
 def read_plainly(view: VisibleEvents) -> PlainQuestion:
-    """Take the cue as it stands."""
+    """Return the cue as it is, without parsing."""
     return PlainQuestion(lexical_text(view.cue), dense_text(view.cue))
 
 
@@ -213,7 +213,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class ExternalCalls:
-    """What a recall asks that is not ours, and how.
+    """How a recall calls the embedder and the user's sources.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class ExternalCalls:
 
 @dataclass(frozen=True, slots=True)
 class ExternalAnswers:
-    """What was asked of things that are not ours, and may be slow or broken.
+    """The answers of the embedder and the user's sources.
 
     Parameters
     ----------
@@ -247,10 +247,10 @@ class ExternalAnswers:
 
 
 def ask_external(
-    pipeline: Pipeline, cue: Cue, question: AnyQuestion, others: ExternalCalls, trace: Trace
+    pipeline: Pipeline, cue: Cue, question: AnyQuestion, external: ExternalCalls, trace: Trace
 ) -> ExternalAnswers:
     """Ask the embedder and the user's sources, all at once, for a limited time."""
-    calls, seconds = others.calls, pipeline.timeout_s
+    calls, seconds = external.calls, pipeline.timeout_s
     asked = {
         name: calls.start(partial(source.hits, cue), seconds, f"source {name}")
         for name, source in pipeline.finders().items()
@@ -258,12 +258,12 @@ def ask_external(
     }
     vector = cue.vector
     if vector is None and question.bare.strip():
-        outcome = calls.run(partial(others.embed, question.bare), seconds, "embedder")
+        outcome = calls.run(partial(external.embed, question.bare), seconds, "embedder")
         trace.seconds["embed"] = outcome.seconds
         problem = outcome.problem
         if outcome.value is not None:
             try:
-                vector = others.checked(outcome.value)
+                vector = external.checked(outcome.value)
             except InvalidVectorError as error:
                 problem = f"{type(error).__name__}: {error}"
         if problem:
@@ -279,7 +279,7 @@ def ask_external(
 
 
 def gather(
-    pipeline: Pipeline, view: VisibleEvents, outside: ExternalAnswers, trace: Trace
+    pipeline: Pipeline, view: VisibleEvents, answers: ExternalAnswers, trace: Trace
 ) -> Candidates:
     """Ask every source and signal.
 
@@ -289,7 +289,7 @@ def gather(
         Which ones.
     view : VisibleEvents
         What they may see, with its question and vector.
-    outside : ExternalAnswers
+    answers : ExternalAnswers
         What the user's sources said.
     trace : Trace
         Told what happened.
@@ -307,7 +307,7 @@ def gather(
         begun = time.perf_counter()
         problem, waited = "", 0.0
         if isinstance(finder, UserSource):
-            said = outside.hits[name]
+            said = answers.hits[name]
             problem, waited = said.problem, said.seconds
             found[name] = finder.resolve(view, said.value or [])
         else:
@@ -442,7 +442,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RecallEngine:
-    """What a recall stands on.
+    """What a recall runs on: corpus, index, external calls, clock, feedback.
 
     Parameters
     ----------
@@ -450,7 +450,7 @@ class RecallEngine:
         All events, as columns.
     index : callable
         Returns the index, level with the record.
-    others : ExternalCalls
+    external : ExternalCalls
         The embedder, and how it and the sources of the user are asked.
     clock : callable
         Now, in the unit of the timestamps.
@@ -464,7 +464,7 @@ class RecallEngine:
 
     corpus: Corpus
     index: Callable[[], RawIndex]
-    others: ExternalCalls
+    external: ExternalCalls
     clock: Callable[[], int]
     pending: Mapping[int, int]
     learned: Callable[[str], FeedbackRanker | None] = lambda _: None
@@ -482,7 +482,7 @@ class RecallEngine:
 
 @dataclass(frozen=True, slots=True)
 class RecallResult:
-    """What came of one recall.
+    """The result of one recall: table, ranking, trace.
 
     Parameters
     ----------
@@ -503,7 +503,7 @@ class RecallResult:
 
 
 def run_recall(
-    ground: RecallEngine,
+    engine: RecallEngine,
     pipeline: Pipeline,
     asker: Asker,
     cue: str | Cue | Vector,
@@ -517,7 +517,7 @@ def run_recall(
     """
     asked = sound_cue(cue)
     whole = cue.words() if isinstance(cue, Cue) else cue
-    asker = replace(asker, failing=ground.failing(asker.namespace))
+    asker = replace(asker, failing=engine.failing(asker.namespace))
     trace = Trace(
         asked.words(), asker.namespace, cue_hash(asked), asked.place, passed=asker.passed()
     )
@@ -527,21 +527,21 @@ def run_recall(
         trace.problems.append("the cue says nothing: nothing was looked for")
     if len(asked.words()) < len(whole):
         trace.problems.append(f"the cue has {len(whole)} characters: its beginning was used")
-    record = ground.corpus.record
+    record = engine.corpus.record
     if asked.event is not None:
         asked, pipeline = _at_event(record, asker, asked), pipeline.finding_causes()
     with record.reading():
-        view = ground.view(asker, asked, k)
+        view = engine.view(asker, asked, k)
         view.question = question = pipeline.reader(view)
         if not pipeline.asks_outside(asked, question):
-            outside = ExternalAnswers(asked.vector, {})
-            recalled = _ranked(pipeline, view, outside, trace, ground.learned(asker.namespace))
+            answers = ExternalAnswers(asked.vector, {})
+            recalled = _ranked(pipeline, view, answers, trace, engine.learned(asker.namespace))
             return recalled, take(recalled)
-    outside = ask_external(pipeline, asked, question, ground.others, trace)
+    answers = ask_external(pipeline, asked, question, engine.external, trace)
     with record.reading():
-        view = ground.view(asker, asked, k)
+        view = engine.view(asker, asked, k)
         view.question = question
-        recalled = _ranked(pipeline, view, outside, trace, ground.learned(asker.namespace))
+        recalled = _ranked(pipeline, view, answers, trace, engine.learned(asker.namespace))
         return recalled, take(recalled)
 
 
@@ -564,12 +564,12 @@ def _at_event(record: Record, asker: Asker, cue: Cue) -> Cue:
 def _ranked(
     pipeline: Pipeline,
     view: VisibleEvents,
-    outside: ExternalAnswers,
+    answers: ExternalAnswers,
     trace: Trace,
     learned: FeedbackRanker | None,
 ) -> RecallResult:
-    view.vector = outside.vector
-    table = gather(pipeline, view, outside, trace)
+    view.vector = answers.vector
+    table = gather(pipeline, view, answers, trace)
     return RecallResult(view.cue, view, rank(pipeline, view, table, trace, learned), trace)
 
 

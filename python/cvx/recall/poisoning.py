@@ -56,7 +56,7 @@ _ASKING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Which defences are at work. All look at the head of a ranking only.
+    """Settings of the defences; all of them look only at the head of a ranking.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class Guard:
     def doubted(
         self, view: VisibleEvents, table: Candidates, scored: Scored, order: IntArray
     ) -> Scored:
-        """Return scores less what is doubted; each doubt is a factor of its own, below 0.
+        """Return scores lowered by each doubt, as factors below 0.
 
         ``order`` are the places of the table, best first.
         """
@@ -190,7 +190,7 @@ def vectors_of(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.float32]:
 
 @dataclass(slots=True)
 class TypicalEvents:
-    """What a sample of the readable events is like, and how far each event stands out from it.
+    """Statistics of a sample of readable events, to find outliers that match every cue.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ REACH = 2
 
 
 class Neighbourhood:
-    """What the signals share during one recall.
+    """Arrays that the signals share during one recall.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ def both_sides(
 
 
 def stretched_column(values: FloatArray) -> npt.NDArray[np.float64]:
-    """Scale to [0, 1], from the lowest to the highest; zeros where all are equal.
+    """Scale a column to [0, 1]; zeros where all values are equal.
 
     Examples
     --------

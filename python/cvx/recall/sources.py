@@ -28,7 +28,7 @@ _MOST_RANKED = 2_000
 
 
 class Found(NamedTuple):
-    """What a source found.
+    """The rows a source returned, with their scores.
 
     Attributes
     ----------

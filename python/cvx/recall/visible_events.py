@@ -32,7 +32,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks, and for what.
+    """Who asks: namespace, shared namespaces, filters, outcome.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ _OF_RECORD = ("kind", "source", "metadata", "min_trust")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The same thing as a filter, as SQL and as masks.
+    """An asker's permissions and filters as an index filter, SQL and masks.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ AnyQuestion: TypeAlias = Question | PlainQuestion
 
 
 class VisibleEvents:
-    """One recall's sight of a memory.
+    """The events that one recall may see, with their columns, texts and similarities.
 
     Parameters
     ----------

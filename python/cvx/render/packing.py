@@ -28,7 +28,7 @@ _MISSES = 8
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much room memories have in a prompt.
+    """The token budget of a context.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A block that fits.
+    """A block that fits its budget.
 
     Parameters
     ----------

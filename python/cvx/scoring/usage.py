@@ -30,7 +30,7 @@ class UsageCount(NamedTuple):
 
 
 class Whose(NamedTuple):
-    """In whose episodes use was counted.
+    """Who may read the episodes in which use was counted, and their source.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ SMALLEST_PROPENSITY = 0.02
 
 
 class Selection(NamedTuple):
-    """What kind of comparison weights rest on.
+    """How samples were selected, and how many equally weighted ones they are worth.
 
     Only what was retrieved and followed has an outcome. A ranking by one fixed score never shows
     what it ranks low, so weights learned from it compare what that score let through: a feature
@@ -64,7 +64,7 @@ class Selection(NamedTuple):
 
 
 def selected(propensities: Floats) -> tuple[Selection, Floats]:
-    """Return of what samples speak, and their weights, with a mean of 1.
+    """Return how samples were selected, and their weights, with a mean of 1.
 
     Samples whose order was not sampled cannot be weighted beside those whose was: a single one
     makes all of them count alike.

@@ -42,7 +42,7 @@ _PART = range(4, 33)
 
 
 class Quotations:
-    """The words of some texts and every four that follow each other, without those said elsewhere.
+    """Words and four-word phrases of erased texts, without those that also occur elsewhere.
 
     A word of fewer than three letters, unless it holds a digit, is none by itself; a text of two or
     three words counts as a whole. Scripts without spaces are read by pairs of characters. Case and
@@ -317,7 +317,7 @@ def _remove_copies(folder: Path) -> bool:
 
 
 def told_of(record: Record, events: Sequence[int]) -> tuple[list[str], list[Cue]]:
-    """Return what events and their aliases say, and the logged cues that quote them, for caches.
+    """Return the texts of events and the logged cues that quote them, to clean caches.
 
     Raises
     ------

@@ -36,7 +36,7 @@ _wanted = os.environ.get(ENVIRONMENT, "")
 
 
 def reach(name: str) -> None:
-    """Pass a failpoint: nothing happens unless the environment of the process names it.
+    """Pass a failpoint: it fires only if the process's environment names it.
 
     Raises
     ------

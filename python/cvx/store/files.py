@@ -79,7 +79,7 @@ def make_folders(folder: Path) -> None:
 
 
 def regular(path: Path) -> bool:
-    """Return whether there is a file, no link and nothing else."""
+    """Return whether a path is a regular file and no link."""
     try:
         return stat.S_ISREG(path.stat(follow_symlinks=False).st_mode)
     except OSError:

@@ -36,7 +36,7 @@ def create(db: sqlite3.Connection) -> None:
 
 
 def pairs(text: str) -> list[str]:
-    """Return the characters and neighbouring pairs of scripts without spaces.
+    """Return characters and bigrams of scripts written without spaces.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def add(db: sqlite3.Connection, rows: Iterable[tuple[int, str]]) -> None:
 
 
 def whole(db: sqlite3.Connection, event: int) -> str:
-    """Return what an event is found by: its text, then those of its aliases."""
+    """Return the indexed text of an event: its own and its aliases'."""
     found = db.execute(
         "SELECT text, -1 AS place FROM events WHERE event_id = ?1"
         " UNION ALL SELECT text, node FROM aliases WHERE event_id = ?1 ORDER BY place",
@@ -110,7 +110,7 @@ def words_of(text: str) -> list[str]:
 
 
 def holders(db: sqlite3.Connection, word: str, after: int, most: int) -> IntArray:
-    """Return the first events above an id that hold a word, ascending, ``most`` at the most.
+    """Return the first events after an id that contain a word, ascending.
 
     A word of a script without spaces is found wherever its pairs of characters are; several words,
     where all of them are. One that ends in ``*`` stands for every stem that begins so.
@@ -127,7 +127,7 @@ def holders(db: sqlite3.Connection, word: str, after: int, most: int) -> IntArra
 
 
 def holding(db: sqlite3.Connection, word: str, events: IntArray) -> IntArray:
-    """Return which of these events hold a word, as ``holders`` does, ascending."""
+    """Return which of these events contain a word."""
     table, asked = _asked(word)
     if not asked:
         return np.empty(0, dtype=np.int64)
@@ -143,7 +143,7 @@ def holding(db: sqlite3.Connection, word: str, events: IntArray) -> IntArray:
 def newest(
     db: sqlite3.Connection, words: Sequence[str], k: int, where: str, values: Sequence[object]
 ) -> list[int]:
-    """Return the newest events that hold all of some words.
+    """Return the newest events that contain all of some words.
 
     Parameters
     ----------

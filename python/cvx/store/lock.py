@@ -22,7 +22,7 @@ _SIZE = 30
 
 
 class Tail(NamedTuple):
-    """The end of the journal: its last number, and the checksum over everything up to there."""
+    """The end of the journal: its last number and a running checksum."""
 
     seq: int
     chain: int

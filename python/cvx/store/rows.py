@@ -97,7 +97,7 @@ def row_crc(*values: object) -> int:
 
 
 def whole(row: Sequence[object]) -> bool:
-    """Return whether a row, whose last value is its checksum, is what was written."""
+    """Return whether a row matches its checksum."""
     try:
         return row_crc(*row[:-1]) == row[-1]
     except (TypeError, ValueError):
@@ -375,7 +375,7 @@ def use_context(context: Any, readers: str, source: str) -> Any:
 
 
 def whose_use(stored: Any) -> tuple[Any, str, str]:
-    """Return a context of use, and who may read the episodes in which it was counted, and whence.
+    """Return the context of a stored usage count, and whose it is.
 
     The opposite of ``use_context``.
     """

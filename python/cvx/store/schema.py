@@ -296,7 +296,7 @@ def drop_staged(db: sqlite3.Connection) -> None:
 
 
 class Foreign(NamedTuple):
-    """A part of a database that is none of a record, or not as a record has it.
+    """A table, index, trigger or view that a record does not have, or has differently.
 
     Attributes
     ----------

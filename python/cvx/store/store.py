@@ -39,7 +39,7 @@ would have to be read at the next opening."""
 
 
 class EmbedderGuard(Follower):
-    """Follows a record, and refuses once another process has moved it to another embedder.
+    """Refuses reads and writes after another process changed the store's embedder.
 
     An index and an embedder that were opened before the move know nothing of it: what they would
     write and answer is of other vectors than what is stored.

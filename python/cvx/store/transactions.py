@@ -21,7 +21,7 @@ _NUMBERS_AT_ONCE = 64
 
 
 class Follower(Protocol):
-    """What keeps up with a record; ``Record.follow`` adds one. Each does nothing by default."""
+    """A protocol for parts that keep up with the record; each method does nothing by default."""
 
     def begun(self, write: Writer) -> None:
         """A transaction began: everything committed before it can be read."""
@@ -44,7 +44,7 @@ _HOUR = 3_600_000_000
 
 
 class Clock:
-    """Reads a clock of microseconds, and again where it ran far ahead of the time that passed.
+    """A clock of microseconds that is checked for jumps.
 
     One reading in the next century would put every later change there, since each is recorded
     after the one before it.

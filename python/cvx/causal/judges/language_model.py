@@ -176,7 +176,7 @@ _MOST_TOKENS = 300
 
 
 class NoJudge:
-    """Nobody judges: every pair stays unjudged."""
+    """A judge that answers nothing: every pair stays unjudged."""
 
     name = "none"
 
@@ -278,7 +278,7 @@ class LLMJudge:
 def asker(
     client: object, timeout_s: float | None = DEFAULT_TIMEOUT_S, model: str | None = None
 ) -> Callable[[str], Outcome[object]]:
-    """Return a function from prompt to what became of it, for a client of any shape.
+    """Return a function from a prompt to an answer, for a model client of any shape.
 
     Parameters
     ----------

@@ -132,13 +132,13 @@ class RuleJudge:
 
 
 def content_words(text: str) -> frozenset[str]:
-    """Return the words of a text that say something, cut to their stems."""
+    """Return the stemmed content words of a text."""
     # The stems are English; words of other scripts are compared as they are.
     return frozenset(stems(text)) or frozenset(_WORD.findall(text.casefold()))
 
 
 def leaves_open(cause: str, effect: str) -> bool:
-    """Tell whether an effect's words only ask, deny, doubt or concede that a cause led to it.
+    """Return whether an effect's words only ask, deny, doubt or concede the cause.
 
     Examples
     --------
@@ -166,7 +166,7 @@ _SMALL = 1e-8
 
 
 class Heads:
-    """Two trained heads.
+    """Two trained projections of cause and effect vectors.
 
     Parameters
     ----------
@@ -180,11 +180,11 @@ class Heads:
         self.dim = self.weights["in_cause"].shape[0]
 
     def fits(self, vector: Matrix | None) -> bool:
-        """Whether a vector has the dimension of the heads."""
+        """Whether a vector has the dimension that the projections expect."""
         return vector is not None and len(vector) == self.dim
 
     def score(self, causes: Matrix, effects: Matrix) -> npt.NDArray[np.float64]:
-        """Return how near the heads bring each cause to its effect: cosine / temperature, (n,).
+        """Return the scaled cosine of each projected cause with its projected effect, (n,).
 
         Raises
         ------
@@ -218,7 +218,7 @@ _LETTERS = 5
 
 @lru_cache(maxsize=4_096)
 def beginnings(text: str) -> tuple[str, ...]:
-    """Return the first five letters of every word, each once, in order of appearance.
+    """Return the five-letter prefix of every word, each once, in order.
 
     Cruder than a stemmer, but in every language that inflects at the end; and on e-CARE it told
     causes from distractors a little better than cutting known endings.

@@ -41,7 +41,7 @@ class _Menu:
 
 
 class EpisodeView:
-    """The task as one open episode knows it; nothing here reaches another episode.
+    """Action values of one open episode; its own steps affect no other episode.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ StateAction: TypeAlias = int
 
 @dataclass(slots=True)
 class Standing:
-    """How much of what a source reported others found, at the places where both were.
+    """What a source reported, and what others found at the same places.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Standing:
 
     @property
     def fails(self) -> bool:
-        """Whether what others found lies clearly below what was told, and below half of it."""
+        """Whether confirmed success lies clearly below what the source reported."""
         if self.findings < _LEAST_FOUND:
             return False
         prior = _HALF * self.likely
@@ -83,7 +83,7 @@ class SourceTrust:
         return bool(source) and 2 * self._episodes[source] <= self._episodes.total()
 
     def close(self, run: Run) -> set[str]:
-        """Take in an episode that ended, and return the sources that are newly out, or back.
+        """Count an ended episode; return sources newly left out or taken back.
 
         Of several episodes in which a doubted source did the same at a place, the n-th counts as
         one n-th: copies of one report do not corroborate it.
@@ -129,7 +129,7 @@ class SourceTrust:
             (self.out.add if standing.fails else self.out.discard)(other)
 
     def alone(self, run: Run, observation: Observation, action: Hashable) -> str:
-        """Return the doubted source that alone tells of an action here, or nothing."""
+        """Return the one doubted source that alone reports an action here, or None."""
         told = self._reports.get(_place(run, observation, action), {})
         (only, *others) = told or ("",)
         return only if not others and only not in self.out and self.doubted(only) else ""

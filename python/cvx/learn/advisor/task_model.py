@@ -58,7 +58,7 @@ _SOME, _DECIDED = 30, 500
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Which parts of the learner are at work; for taking them out in experiments.
+    """Switches for parts of the learner, for ablations.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Parts:
 
 
 class Actions:
-    """Numbers of actions, and how alike they are."""
+    """Numbers actions and compares their texts."""
 
     def __init__(self, embed: Callable[[Sequence[str]], Vector]) -> None:
         self._embed = embed
@@ -154,7 +154,7 @@ def _plain(text: str | None) -> str:
 
 
 class Foresight:
-    """Judges whether what was done before tells more of what comes than the last text alone.
+    """Tests whether action history predicts better than the last observation alone.
 
     Both foretell every outcome from how often it came before, by a Dirichlet of .5 an outcome; the
     log of what they gave to what came is their evidence.
@@ -204,7 +204,7 @@ class Foresight:
 
 
 class Task:
-    """What is known of one task: its states, counts, process and plan."""
+    """The learned model of one task: states, counts, process, plan."""
 
     def __init__(
         self,
@@ -428,7 +428,7 @@ class Task:
         return backed_off([(float(n), float(won)) for n, won in cells], _BACK_OFF)
 
     def good(self, key: Key, action: int) -> Floats:
-        """Return how much was tried and how good it was: here, of an action, of it in a state."""
+        """Return trials and goodness in [0, 1]: of the task, an action, an action in a state."""
         self.ready()
         cells = np.zeros((3, 2))
         cells[0] = self._goodness.sum(0)
@@ -574,7 +574,7 @@ class Task:
     # --- learning
 
     def blame(self, task: str, policy: DecayPolicy, acted: Collection[int]) -> None:
-        """Let a failed episode of a task cost what was counted here.
+        """Discount counts of a task after an episode failed.
 
         Parameters
         ----------
@@ -706,7 +706,7 @@ class Task:
 
     @property
     def flat(self) -> bool:
-        """Whether all rewards were alike so far: nothing is known of what is good."""
+        """Whether all rewards so far were equal, so that no action is known to be better."""
         return not self.most > self.least
 
     def range(self) -> tuple[float, float]:

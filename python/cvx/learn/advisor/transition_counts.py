@@ -22,7 +22,7 @@ _LATE = (1, 2, 3, 4, 6, 8, 12)
 
 
 class Column:
-    """A one-dimensional array that grows at its end.
+    """A growable one-dimensional array.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class Counts:
         return made
 
     def fade(self, pair: int, factor: float) -> None:
-        """Let what was counted of a pair weigh less."""
+        """Lower the weight of a pair's earlier counts."""
         if factor < 1.0:
             self.count.all[self.rows[pair]] *= factor
             self.n.all[pair] *= factor

@@ -19,7 +19,7 @@ Key: TypeAlias = Hashable
 
 
 def digest(*told: object) -> int:
-    """Return a number of 64 bits for what is told, the same in every process."""
+    """Return a 64-bit hash of a value, the same in every process."""
     raw = repr(told).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little")
 
@@ -80,7 +80,7 @@ class ActionValue:
 
 
 class Moment(NamedTuple):
-    """What an action is weighed in.
+    """Where actions are compared: task, goal, state, observation.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Moment(NamedTuple):
 
 
 class Route(Protocol):
-    """Anything that has an opinion of actions that were never done in a state."""
+    """A protocol: gives values of actions never done in a state."""
 
     basis: Basis
 
@@ -118,7 +118,7 @@ class Step:
 
 @dataclass
 class Run:
-    """An episode that is open, with what it alone knows so far."""
+    """An open episode with the steps it has so far."""
 
     episode: str
     goal: str

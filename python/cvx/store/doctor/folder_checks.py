@@ -33,7 +33,7 @@ from cvx.validation import names_another_file
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the files said before the record was read: they cannot be ahead of it by rights.
+    """Facts from the small files, read before the record.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Seen:
 
 
 def look(folder: Path) -> Seen:
-    """Read the small files of a store, without taking the lock."""
+    """Read lock, tail and snapshot files without taking the lock."""
     lock = None
     with suppress(OSError):
         lock = read_own(folder / "LOCK")
@@ -88,7 +88,7 @@ def _own_snapshots(folder: Path) -> list[Path]:
 
 
 def misplaced(seen: Seen) -> Iterator[Finding]:
-    """Name what stands where a file of the store goes: nothing can be opened beside it."""
+    """Report what blocks a path that the store needs."""
     for name, what in seen.misplaced.items():
         yield Finding(Check.MISPLACED, name, what)
 
@@ -199,7 +199,7 @@ _WORDS = ("events_words", "events_pairs")
 
 
 def remains(db: sqlite3.Connection, folder: Path, texts: Sequence[str]) -> Iterator[Finding]:
-    """Name every row and every file that says one of some texts; no finding repeats the text.
+    """Report rows and files that still contain erased texts, without repeating them.
 
     Rows of every table are looked through whatever the case, files byte by byte: for UTF-8, for
     the escapes of JSON, and for those of JSON within JSON. What is compressed (Parquet, DuckDB) or

@@ -93,7 +93,7 @@ _MOST_LOST = 1_000_000
 
 @dataclass(slots=True)
 class Mended:
-    """What became of the rows.
+    """Counts of rows that a repair cleaned or moved.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Mended:
 
 
 def mend(write: Writer, findings: Iterable[Finding]) -> Mended:
-    """Clean what can be, and move the rest into ``set_aside``, inside a transaction."""
+    """Clean damaged rows where possible, and move the rest to the table ``set_aside``."""
     out = Mended()
     for one in findings:
         if one.check is Check.ROW and one.table is not None:
