@@ -24,27 +24,6 @@ def test_importing_the_package_and_its_types_loads_nothing_heavy() -> None:
     assert loaded.strip() == "[]"
 
 
-@pytest.mark.requirement("B20")
-def test_a_first_memory_loads_only_what_it_uses() -> None:
-    # Each took 5 to 60 ms of the first `Memory()`: causes, erasing and learning load later.
-    later = (
-        *HEAVY, "asyncio", "tomllib", "tempfile", "importlib.resources", "cvx.store.erase",
-        "cvx.memory.causes", "cvx.causal.cause_probability", "cvx.causal.judges",
-        "cvx.causal.reflection", "cvx.learn.loop", "cvx.learn.advisor", "cvx.learn.region_mdp",
-        "cvx.store.doctor", "cvx.store.transfer", "cvx.evaluation", "cvx.temporal_index",
-    )  # fmt: skip
-    loaded = run(
-        "import sys, warnings\n"
-        "warnings.simplefilter('ignore')\n"
-        "import cvx\n"
-        "memory = cvx.Memory()\n"
-        f"print([m for m in {later!r} if m in sys.modules])\n"
-        "memory.causes\n"
-        "print('cvx.memory.causes' in sys.modules)"
-    )
-    assert loaded.split("\n")[:2] == ["[]", "True"]
-
-
 @pytest.mark.requirement("V18")
 @pytest.mark.parametrize(
     ("module", "absent"),
