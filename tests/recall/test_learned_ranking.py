@@ -220,3 +220,14 @@ def test_a_learned_ranking_is_kept_as_json_can_hold_it() -> None:
     assert again.helped == {7}
     assert (again.trusted, again.fits({"one": 8.0, "other": 2.0})) == (ranker.trusted, True)
     assert not again.fits({"one": 4.0, "another": 1.0})
+
+
+def test_what_a_foreign_store_says_of_earlier_questions_is_read_or_passed_over() -> None:
+    told = FeedbackRanker.beside({"one": 1.0}).to_dict()
+    told["asked"] = [[["kite"], []], [["kite", ["boat"]], [7]], [[], [8]]]
+    ranker = FeedbackRanker.from_dict(told)
+    columns, events = {"one": np.zeros(2)}, np.array([7, 8])
+    assert ranker.offsets(columns, ["kite"], events).tolist() == [2.0, 0.0]
+    assert ranker.offsets(columns, [], events).tolist() == [0.0, 0.0]
+    del told["asked"], told["helped"]
+    assert FeedbackRanker.from_dict(told).asked == []

@@ -195,7 +195,11 @@ class FeedbackRanker:
             np.array(stored["precision"]),
             [np.array(pairs) for pairs in stored["waiting"]],
             [(float(a), float(b)) for a, b in stored["judged"]],
-            [([*words], [*map(int, helped)]) for words, helped in stored.get("asked", ())],
+            [
+                ([*map(str, words)], [*map(int, helped)])
+                for words, helped in stored.get("asked", ())
+                if helped
+            ],
             {*map(int, stored.get("helped", ()))},
         )
 
