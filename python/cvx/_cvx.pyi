@@ -121,8 +121,12 @@ class NativeIndex:
         actions: Sequence[str | None] | None,
         recallable: bool | Sequence[bool] | npt.NDArray[np.bool_],
         threads: int | None,
+        link: bool,
     ) -> _Ints:
         """Add nodes, all or none. `present` tells the rows of `vectors` that are vectors."""
+
+    def relink(self, threads: int | None) -> None:
+        """Link all nodes anew, at once."""
 
     def delete(self, nodes: int | Sequence[int] | npt.NDArray[np.integer[Any]]) -> None:
         """Remove nodes, all or none."""

@@ -205,6 +205,24 @@ impl SharedIndex {
         changes::insert(Steps(self), nodes, threads)
     }
 
+    /// [`TemporalIndex::bulk_insert_unlinked`], while searches go on.
+    ///
+    /// # Errors
+    /// Those of [`TemporalIndex::bulk_insert_unlinked`].
+    pub fn bulk_insert_unlinked(&self, nodes: &[NewNode<'_>]) -> Result<Vec<NodeId>> {
+        let _order = self.order.lock()?;
+        changes::insert_unlinked(Steps(self), nodes)
+    }
+
+    /// [`TemporalIndex::relink`], while searches go on in the graph as it was.
+    ///
+    /// # Errors
+    /// Those of [`TemporalIndex::relink`].
+    pub fn relink(&self, threads: usize) -> Result<()> {
+        let _order = self.order.lock()?;
+        changes::relink(Steps(self), threads)
+    }
+
     /// [`TemporalIndex::compact`], while searches go on in the index as it was.
     ///
     /// # Errors

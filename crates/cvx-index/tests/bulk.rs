@@ -55,6 +55,31 @@ fn the_bytes_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
+fn nodes_put_part_by_part_and_linked_at_the_end_make_the_graph_of_one_call() {
+    let rows = Numbers(7).clustered(5_000, DIM, 90);
+    let (mut once, mut parts) = (empty(Metric::Cosine), empty(Metric::Cosine));
+    insert(&mut once, &rows, 2);
+    for (part, rows) in rows.chunks(1_999).enumerate() {
+        let nodes: Vec<NewNode<'_>> = rows
+            .iter()
+            .zip(1_999 * part..)
+            .map(|(row, n)| NewNode::new(EntityId(n as u64), n as i64, Some(row)))
+            .collect();
+        let given = parts.bulk_insert_unlinked(&nodes).unwrap();
+        assert_eq!(given[0], NodeId(1_999 * part as u32));
+    }
+    parts.relink(1).unwrap();
+    parts.validate().unwrap();
+    assert!(once.to_bytes() == parts.to_bytes());
+    assert!(
+        parts
+            .bulk_insert_unlinked(&[NewNode::new(EntityId(0), 0, Some(&[f32::NAN; DIM]))])
+            .is_err()
+    );
+    assert!(parts.relink(0).is_err());
+}
+
+#[test]
 fn linked_at_once_a_graph_finds_what_one_does_that_grew() {
     let mut rows = Numbers(2).clustered(ROWS + 300, DIM, 90);
     let queries = rows.split_off(ROWS);

@@ -91,6 +91,16 @@ impl Shared {
         fenced(py, || Ok(self.0.bulk_insert(nodes, threads)?))
     }
 
+    /// Adds nodes without links while searches go on.
+    pub fn insert_unlinked(&self, py: Python<'_>, nodes: &[NewNode<'_>]) -> PyResult<Vec<NodeId>> {
+        fenced(py, || Ok(self.0.bulk_insert_unlinked(nodes)?))
+    }
+
+    /// Links all nodes anew while searches go on.
+    pub fn relink(&self, py: Python<'_>, threads: usize) -> PyResult<()> {
+        fenced(py, || Ok(self.0.relink(threads)?))
+    }
+
     /// Gives back what deleted nodes take, while searches go on.
     pub fn compact(&self, py: Python<'_>) -> PyResult<()> {
         fenced(py, || Ok(self.0.compact()?))

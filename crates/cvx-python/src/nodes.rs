@@ -214,7 +214,9 @@ impl NativeIndex {
         actions: &Bound<'py, PyAny>,
         recallable: &Bound<'py, PyAny>,
         threads: &Bound<'py, PyAny>,
+        link: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let link = flag("link", link)?;
         let entities = optional(entity_ids, |column| {
             convert::column("entity_ids", column, |name, one| unsigned(name, one))
         })?;
@@ -314,8 +316,16 @@ impl NativeIndex {
             recallable: *recallable.get(row),
         };
         let nodes: Vec<NewNode<'_>> = (0..rows).map(node).collect();
-        let ids = self.shared.insert(py, &nodes, threads)?;
+        let ids = match link {
+            true => self.shared.insert(py, &nodes, threads)?,
+            false => self.shared.insert_unlinked(py, &nodes)?,
+        };
         Ok(node_array(py, ids.into_iter()))
+    }
+
+    /// Link all nodes anew, at once.
+    fn relink(&self, py: Python<'_>, threads: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.shared.relink(py, convert::threads(threads)?)
     }
 
     /// Remove nodes, all or none.

@@ -217,6 +217,7 @@ class RawIndex:
         task_types: Sequence[str | None] | None = None,
         recallable: bool | Sequence[bool] | npt.NDArray[np.bool_] | None = None,
         threads: int | None = None,
+        link: bool = True,
     ) -> IntArray:
         """Add nodes, all of them or, where one is refused, none.
 
@@ -243,6 +244,9 @@ class RawIndex:
         threads : int, optional
             From 1 to 256; as many as the machine offers unless told. The result does not depend
             on it.
+        link : bool, default True
+            ``False`` to fill an index part by part: nodes come without links, and no walk finds
+            them before `relink`, after which all is as if they had come in one call.
 
         Returns
         -------
@@ -281,7 +285,35 @@ class RawIndex:
             actions,
             True if recallable is None else recallable,
             threads,
+            link,
         )
+
+    def relink(self, *, threads: int | None = None) -> None:
+        """Link all nodes anew, at once, in the graph that one `bulk_insert` of them makes.
+
+        Searches go on meanwhile in the graph as it was.
+
+        Parameters
+        ----------
+        threads : int, optional
+            As for `bulk_insert`.
+
+        Raises
+        ------
+        InvalidInputError
+            Threads outside their range.
+
+        Examples
+        --------
+        >>> from cvx.index import RawIndex
+        >>> ix = RawIndex(dim=2)
+        >>> for part in ([[1, 0], [0, 1]], [[1, 1]]):
+        ...     _ = ix.bulk_insert(vectors=part, link=False)
+        >>> ix.relink()
+        >>> ix.search([1, 1], k=1)[0]
+        array([2])
+        """
+        self._native.relink(threads)
 
     def delete(self, nodes: int | Sequence[int] | npt.NDArray[np.integer[Any]]) -> None:
         """Remove nodes with their edges, all or none; timelines close over the gap.

@@ -36,6 +36,7 @@ from cvx.embed import Embedder
 from cvx.errors import (
     InvalidInputError,
     SettingsMismatchError,
+    StoreError,
     UnknownError,
 )
 from cvx.escaping import html_text
@@ -1318,6 +1319,8 @@ class Memory:
                 with suppress(SettingsMismatchError):
                     self._shared.flush()
             self._shared.save_learned()
+            with suppress(StoreError, SettingsMismatchError):
+                self._recaller.save()
         finally:
             self._shared.store.close()
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -74,6 +76,17 @@ def _floor(name: str, value: Any) -> float | Floor:
 _KEPT_OPEN = 256
 """Decisions of which feedback can still teach the ranking."""
 _PASSED_OVER = 50
+_SOME, _SHARE = 10_000, 0.02
+"""Columns are saved if that spares reading so many rows, and so large a share of those saved."""
+
+
+@cache
+def _reader() -> str:
+    """Return a checksum of the code that reads columns: another one might read others."""
+    here = Path(__file__).parent.parent / "recall"
+    code = b"".join((here / name).read_bytes() for name in ("corpus.py", "corpus_indexes.py"))
+    return f"{zlib.crc32(code):08x} {np.__version__}"
+
 
 RECALL: Mapping[str, Check] = {
     "k": whole(1),
@@ -212,6 +225,7 @@ class RecallVerbs:
             if self._corpus is None or self._versions is not shared.versions:
                 # At first; or the store was opened anew, with another embedder.
                 self._corpus, self._versions = Corpus(shared.record), shared.versions
+                self._restore(self._corpus)
         external = ExternalCalls(
             partial(embed_query, shared.embedder), shared.checked, shared.calls
         )
@@ -224,6 +238,43 @@ class RecallVerbs:
             self.learned,
             self.failing,
         )
+
+    def _of(self) -> dict[str, Any]:
+        record = self._shared.record
+        return {"asker": "columns", "reader": _reader(), "uuid": record.meta("uuid")}
+
+    def _restore(self, corpus: Corpus) -> None:
+        """Take the columns from their file, where there is one that fits the record."""
+        folder, record = self._shared.folder, self._shared.record
+        if folder is None or record.refused or record.damaged:
+            return
+        from cvx.store.learned_state import read_state
+
+        found = read_state(folder / "index", self._of())
+        if found is None:
+            return
+        end = Tail(*found[1]["end"])
+        if record.reaches(end):
+            corpus.restore(found[0], end.seq)
+
+    def save(self) -> None:
+        """Write the columns beside the index, where that spares reading many rows again."""
+        folder, record, corpus = self._shared.folder, self._shared.record, self._corpus
+        if folder is None or corpus is None or record.writing or record.frozen or record.closed:
+            return
+        new = len(corpus) - corpus.saved_rows
+        if new < max(_SOME, _SHARE * corpus.saved_rows) or record.refused or record.damaged:
+            return
+        from cvx.store.learned_state import write_state
+
+        # What others erase meanwhile must not come back by this file.
+        with record.locked():
+            corpus.refresh()
+            tail = record.tail()
+            with suppress(OSError, TypeError, ValueError):
+                of = {**self._of(), "end": [tail.seq, tail.chain]}
+                write_state(folder / "index", of, corpus.saved())
+                corpus.saved_rows = len(corpus)
 
     def learned(self, namespace: str) -> FeedbackRanker | None:
         """Return what feedback taught of the recalls of a namespace."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from cvx.embed.registry import Absent
 from cvx.errors import DuplicateKeyError, ExportError
+from cvx.index import RawIndex
 from cvx.memory.memory import Memory
 from cvx.store import Record
+from cvx.store.lock import Tail
+from cvx.store.snapshots import Snapshots
 from cvx.store.transfer import (
     Header,
     Imported,
@@ -117,11 +120,23 @@ def import_export(
         done = import_into(record, incoming, again=again, progress=progress)
         identity, dim = record.meta("embedder"), record.meta("dim")
         metric = record.meta("metric") or "cosine"
-    if identity is not None and dim is not None:
-        # The index is built here and kept, instead of at the next use.
-        with Memory.open(target, embedder=Absent(identity, int(dim)), metric=metric) as memory:
-            memory.admin.snapshot()
-    return done
+    if identity is None or dim is None:
+        return done
+    if done.index is not None and _kept(target, (identity, metric, int(dim)), *done.index):
+        return replace(done, index=None)
+    # The index is built here and kept, instead of at the next use.
+    with Memory.open(target, embedder=Absent(identity, int(dim)), metric=metric) as memory:
+        memory.admin.snapshot()
+    return replace(done, index=None)
+
+
+def _kept(folder: Path, kind: tuple[str, str, int], index: RawIndex, tail: Tail) -> bool:
+    """Write the index that an import made as a snapshot, unless something was written since."""
+    with Record(folder / "memory.db") as record, record.locked():
+        fits = record.tail() == tail
+        if fits:
+            Snapshots(folder / "index", record, kind).write(index, tail)
+        return fits
 
 
 @dataclass(frozen=True, slots=True)

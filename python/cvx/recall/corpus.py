@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,6 +93,8 @@ class Corpus:
         Names of entities, and titles.
     linked : bool
         Whether there is any link at all.
+    saved_rows : int
+        How many rows were restored.
     """
 
     event_ids: IntArray
@@ -118,7 +120,7 @@ class Corpus:
         record.follow(self)
 
     def _reset(self) -> None:
-        self.seq = -1
+        self.seq, self.saved_rows = -1, 0
         self._columns = {name: GrowingColumn(kind) for name, _, kind in _PLAIN}
         for name, column in self._columns.items():
             setattr(self, name, column.rows)
@@ -147,6 +149,37 @@ class Corpus:
 
     def __len__(self) -> int:
         return len(self.event_ids)
+
+    def saved(self) -> dict[str, Any]:
+        """Return the columns as ``cvx.store.learned_state`` keeps them: not to read them again."""
+        plain = [getattr(self, name) for name, *_ in _PLAIN]
+        return {
+            "columns": [one.view(np.uint8) if one.dtype == np.bool_ else one for one in plain],
+            "spaces": self.spaces,
+            "codes": [*self._codes],
+            "sources": self.sources,
+            "source_codes": [*self.source_codes],
+            "row_of_node": self._row_of_node.rows,
+            "alias_nodes": self.alias_nodes,
+            "timelines": self.timelines.saved(),
+            "naming": self.naming.saved(),
+            "linked": self.linked,
+        }
+
+    def restore(self, told: Mapping[str, Any], seq: int) -> None:
+        """Hold what was saved when the record ended so; what came later is read at the next use."""
+        for (name, *_), rows in zip(_PLAIN, told["columns"], strict=True):
+            setattr(self, name, self._columns[name].hold(rows))
+        self.spaces = self._spaces.hold(told["spaces"])
+        self.sources = self._sources.hold(told["sources"])
+        self._codes = {name: code for code, name in enumerate(told["codes"])}
+        self.source_codes = {name: code for code, name in enumerate(told["source_codes"])}
+        self._row_of_node.hold(told["row_of_node"])
+        self.alias_nodes = told["alias_nodes"]
+        self.timelines.restore(told["timelines"])
+        self.naming.restore(told["naming"])
+        self.linked = told["linked"]
+        self.seq, self.saved_rows, self._behind = seq, len(self), True
 
     # What a record asks of those that follow it.
 
@@ -235,8 +268,12 @@ class Corpus:
         self._map(self.nodes[first:], np.arange(first, len(self)))
         sessions: list[object] = []
         spoken: list[bool] = []
+        # Many say the same.
+        told_by = {
+            packed: None if packed is None else json.loads(packed) for packed in {*columns[16]}
+        }
         for row, packed in enumerate(columns[16], start=first):
-            said = None if packed is None else json.loads(packed)
+            said = told_by[packed]
             told = (row, spaces[row - first], int(self.entities[row]))
             sessions.append(None if said is None else self.naming.note(*told, said))
             spoken.append(said is not None and said[1] is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,11 @@ class GrowingColumn:
     def __init__(self, kind: npt.DTypeLike) -> None:
         self._room: npt.NDArray[Any] = np.zeros(0, dtype=kind)
         self.rows = self._room
+
+    def hold(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Hold these rows instead of its own; returns them."""
+        self._room = self.rows = rows.view(self._room.dtype)
+        return self.rows
 
     def extend(self, new: npt.ArrayLike) -> npt.NDArray[Any]:
         """Put rows behind the last one; returns all of them."""
@@ -127,6 +132,26 @@ class Timelines:
         )
         if not in_order:
             self._sort(timestamps)
+
+    def saved(self) -> dict[str, Any]:
+        """Return all that it knows, as ``cvx.store.learned_state`` keeps it."""
+        return {
+            "columns": [column.rows for column in (self._stream_of, *self._columns)],
+            "streams": [*self._streams],
+            "gaps": np.array(self._gaps, dtype=np.int64),
+            "tails": np.array([*self._tails.items()], dtype=np.int64).reshape(-1, 2),
+            "next": self._next_session,
+        }
+
+    def restore(self, told: Mapping[str, Any]) -> None:
+        """Know what was saved."""
+        for column, rows in zip((self._stream_of, *self._columns), told["columns"], strict=True):
+            column.hold(rows)
+        self.sessions, self.before, self.after = (column.rows for column in self._columns)
+        self._streams = {tuple(key): number for number, key in enumerate(told["streams"])}
+        self._gaps = told["gaps"].tolist()
+        self._tails = dict(told["tails"].tolist())
+        self._next_session = int(told["next"])
 
     def _stream(self, space: int, session: object, spoken: bool, episode: int) -> int:
         key: tuple[int, str, object] = (space, "lines" if spoken else "facts", None)
@@ -263,6 +288,21 @@ class NameIndex:
         self.titles: dict[str, list[int]] = {}
         # Of every space for itself: each namespace numbers its own entities.
         self._names: dict[int, dict[str, set[int]]] = {}
+
+    def saved(self) -> dict[str, Any]:
+        """Return all that it knows, as ``cvx.store.learned_state`` keeps it."""
+        names = [
+            [space, [[word, [*numbers]] for word, numbers in known.items()]]
+            for space, known in self._names.items()
+        ]
+        return {"titles": [*self.titles.items()], "names": names}
+
+    def restore(self, told: Mapping[str, Any]) -> None:
+        """Know what was saved."""
+        self.titles = dict(told["titles"])
+        self._names = {
+            space: {word: set(numbers) for word, numbers in known} for space, known in told["names"]
+        }
 
     def note(self, row: int, space: int, entity: int, said: Sequence[Any]) -> object:
         """Take in (session, speaker, name, title) of a row; return its session or None."""

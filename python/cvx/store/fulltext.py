@@ -83,6 +83,17 @@ def replace(db: sqlite3.Connection, event: int, before: str, after: str) -> None
     add(db, [(event, after)])
 
 
+def add_aliases(db: sqlite3.Connection, first: int) -> None:
+    """Index events from an id on, which ``add`` has taken, by the texts of their aliases too."""
+    named = db.execute(
+        "SELECT event_id, text FROM events WHERE event_id >= ?"
+        " AND event_id IN (SELECT event_id FROM aliases)",
+        (first,),
+    ).fetchall()
+    for event, text in named:
+        replace(db, event, text, whole(db, event))
+
+
 def refill(db: sqlite3.Connection) -> None:
     """Build both tables anew from the events, leaving nothing of what was there."""
     for table in ("events_words", "events_pairs"):

@@ -292,8 +292,12 @@ def build(record: Record, index: RawIndex, first: int = 0) -> None:
     )
     for (node,) in beyond:
         _refuse(record, node, f"its id is beyond {bound}")
-    _insert_all(record, index, first, bound)
+    # Links of many are made at less cost together; few would be linked anew with all others.
+    together = count - first >= max(_CHUNK, int(index.stats()["nodes"]))
+    _insert_all(record, index, first, bound, link=not together)
     _fill(index, _next_node(record, index))
+    if together:
+        index.relink()
     for edge in record.links():
         try:
             _link(index, edge.from_node, edge.to_node, edge.kind, edge.weight)
@@ -314,7 +318,9 @@ def _next_node(record: Record, index: RawIndex) -> int:
     return int(told)
 
 
-def _insert_all(record: Record, index: RawIndex, first: int, last: int) -> None:
+def _insert_all(
+    record: Record, index: RawIndex, first: int, last: int, *, link: bool = True
+) -> None:
     while True:
         (end,) = record.query(
             "SELECT max(node) FROM (SELECT node FROM events WHERE node BETWEEN ?1 AND ?2"
@@ -324,7 +330,7 @@ def _insert_all(record: Record, index: RawIndex, first: int, last: int) -> None:
         )[0]
         if end is None:
             return
-        _insert(record, index, first, end)
+        _insert(record, index, first, end, link=link)
         first = end + 1
 
 
@@ -363,7 +369,7 @@ def _node_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*(row[place] for place in _OF_A_NODE), advises)
 
 
-def _insert(record: Record, index: RawIndex, first: int, last: int) -> None:
+def _insert(record: Record, index: RawIndex, first: int, last: int, *, link: bool) -> None:
     found = _node_rows(record, first, last)
     at = 0
     while at < len(found):
@@ -372,18 +378,20 @@ def _insert(record: Record, index: RawIndex, first: int, last: int) -> None:
             end += 1
         _fill(index, found[at][0])
         try:
-            _insert_rows(index, found[at:end])
+            _insert_rows(index, found[at:end], link=link)
         except _REFUSED:
-            _insert_one_by_one(record, index, found[at:end])
+            _insert_one_by_one(record, index, found[at:end], link=link)
         at = end
 
 
-def _insert_one_by_one(record: Record, index: RawIndex, found: Sequence[tuple[Any, ...]]) -> None:
+def _insert_one_by_one(
+    record: Record, index: RawIndex, found: Sequence[tuple[Any, ...]], *, link: bool
+) -> None:
     """Insert what can be, and name the rows that the index refuses: no row stops a store."""
     for row in found:
         _fill(index, row[0])
         try:
-            _insert_rows(index, [row])
+            _insert_rows(index, [row], link=link)
         except _REFUSED as error:
             _blame(record, error, _OF_NODE, row[:1])
             _refuse(record, row[0], str(error))
@@ -447,7 +455,7 @@ def _joined(changes: Iterable[tuple[int, int, str, Any]]) -> Iterator[tuple[int,
         yield waiting
 
 
-def _insert_rows(index: RawIndex, found: Sequence[tuple[Any, ...]]) -> None:
+def _insert_rows(index: RawIndex, found: Sequence[tuple[Any, ...]], *, link: bool) -> None:
     _, entities, times, blobs, rewards, names, seen, tags, actions, advise = zip(
         *found, strict=True
     )
@@ -463,9 +471,10 @@ def _insert_rows(index: RawIndex, found: Sequence[tuple[Any, ...]]) -> None:
         vectors,
         rewards=rewards,
         namespaces=[space(name, visibility) for name, visibility in zip(names, seen, strict=True)],
-        tags=[json.loads(labels) for labels in tags],
+        tags=[[] if labels == "[]" else json.loads(labels) for labels in tags],
         actions=actions,
         recallable=[bool(value) for value in advise],
+        link=link,
     )
 
 

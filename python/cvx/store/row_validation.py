@@ -25,7 +25,7 @@ from cvx.store.database import lenient
 from cvx.store.history import FIRST_KEPT, LIMITS, HistoryLimits
 from cvx.store.record import Record
 from cvx.store.rows import MOST_ID, episode_of, event_of, unpacked
-from cvx.types import Edge
+from cvx.types import ENTITY_KEY, Edge
 from cvx.validation import (
     DEEPEST,
     check_edge,
@@ -39,6 +39,8 @@ from cvx.validation import (
 T = TypeVar("T")
 R = TypeVar("R")
 _SPARE_NODES, _NODES_A_ROW = 2_000_000, 64
+_FEW = 8
+"""So many texts of a column are looked at one by one; of more, all characters are at once."""
 
 _TYPES: Mapping[str, type[Any]] = {"INTEGER": int, "REAL": float, "TEXT": str, "BLOB": bytes}
 KIND = re.compile("[a-z][a-z0-9_]{0,63}")
@@ -98,6 +100,79 @@ class RowCheck:
                 why = self.refusal(table, row[:-1]) if rows.whole(row) else None
                 if why is not None:
                     yield table, found[:width], why
+
+    def first_refused(
+        self, table: str, some: Sequence[Sequence[Any]]
+    ) -> tuple[Sequence[Any], str] | None:
+        """Return the first row that could not have been written, and why; None if all could.
+
+        Events are many: first those are asked that speak for all of them.
+        """
+        if (
+            table == "events"
+            and some
+            and not any(self.refusal(table, row) for row in self._speakers(some))
+        ):
+            return None
+        told = ((row, self.refusal(table, row[: len(rows.COLUMNS[table])])) for row in some)
+        return next(((row, why) for row, why in told if why is not None), None)
+
+    def _speakers(self, some: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+        """Return rows of events that are refused if any of some is, as a rule far fewer.
+
+        A row for each metadata and tags, and rows made of the least and greatest of each column:
+        but for these two, what a column may hold is a range or a matter of single characters, and
+        depends on no other column.
+        """
+        columns = dict(zip(rows.COLUMNS["events"], zip(*some, strict=True), strict=False))
+        width = len(columns)
+        try:
+            ends = {
+                name: self._ends(name, kind, columns[name])
+                for name, kind, _ in self._columns["events"]
+            }
+        except (ValueError, TypeError):
+            return [row[:width] for row in some]
+        labels: dict[tuple[object, ...], Sequence[Any]] = {}
+        for row, entity, metadata, tags in zip(
+            some, columns["entity"], columns["metadata"], columns["tags"], strict=True
+        ):
+            # A name in it, escaped or not, says the number of the entity.
+            told = metadata or ""
+            named = (ENTITY_KEY in told or "\\" in told) and entity
+            labels.setdefault((metadata, tags, named), row[:width])
+        plain = {**ends, "metadata": ["{}"], "tags": ["[]"]}
+        most = max(map(len, plain.values()))
+        made = [tuple(told[at % len(told)] for told in plain.values()) for at in range(most)]
+        return [*made, *labels.values()]
+
+    def _ends(self, name: str, kind: type, values: Sequence[Any]) -> list[Any]:
+        """Return values of a column that are refused if any of them is.
+
+        Raises
+        ------
+        ValueError, TypeError
+            It takes a look at each.
+        """
+        there = [value for value in values if value is not None]
+        nothing = [None] if len(there) < len(values) else []
+        if not set(map(type, there)) <= {kind}:
+            raise TypeError(f"{name} holds values of other types than {kind.__name__}")
+        if not there or name in ("metadata", "tags"):
+            return nothing
+        if kind is str:
+            each = set(there)
+            return [*nothing, *(sorted(each) if len(each) <= _FEW else ["".join(there)])]
+        if kind is bytes:
+            matrix = np.frombuffer(b"".join(there), dtype="<f4").reshape(len(there), -1)
+            if {len(one) for one in there} != {4 * matrix.shape[1]}:
+                raise ValueError(f"{name} holds vectors of several lengths")
+            # One with a NaN is both the shortest and the longest.
+            lengths = np.linalg.norm(matrix.astype(np.float64), axis=1)
+            return [*nothing, there[lengths.argmin()], there[lengths.argmax()]]
+        if kind is float and not np.isfinite(there).all():
+            raise ValueError(f"{name} holds NaN or infinity")
+        return [*nothing, min(there), max(there)]
 
     def refusal(self, table: str, row: Sequence[Any]) -> str | None:
         """Return why a row, without its checksum, could not have been written; None if it could."""

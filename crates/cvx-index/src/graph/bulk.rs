@@ -9,6 +9,8 @@
 //! arXiv 2602.21247.
 
 use std::collections::HashMap;
+use std::iter::repeat;
+use std::ops::Range;
 
 use crate::distance::code_products::{GROUP, PACK};
 use crate::distance::kernel::{Kernel, Work};
@@ -38,6 +40,9 @@ const PART: usize = 2;
 const ALIKE: u8 = 8;
 /// Groups compared before what they found is put down, and rows compared by one thread in turn.
 const TOGETHER: usize = 256;
+/// So many nodes choose their links before candidates of the next are looked for: what is found takes
+/// a thousand bytes a node. Each time all groups are read again, so that fewer would cost time.
+const CHOOSING: usize = 1 << 21;
 
 /// The nearest rows of a pack to each of four queries.
 struct Nearest<'a> {
@@ -100,6 +105,26 @@ impl Work for Nearest<'_> {
     }
 }
 
+/// The groups that nodes were divided into.
+#[derive(Default)]
+struct Groups {
+    /// Ascending slots.
+    leaves: Vec<Vec<Slot>>,
+    /// Leaders that each node joined at first, which are farther than the nearest of its groups; a node
+    /// that joined fewer stands for the rest itself. None where all nodes are one group.
+    leaders: Vec<Slot>,
+}
+
+/// Where a node stands among ascending slots.
+fn place(nodes: &[Slot], node: Slot) -> usize {
+    // Most often there is one of each slot.
+    let guess = node.index().wrapping_sub(nodes[0].index());
+    match nodes.get(guess) {
+        Some(&found) if found == node => guess,
+        _ => nodes.partition_point(|&one| one < node),
+    }
+}
+
 /// Whether so many nodes that come are linked in bulk, and those `there` with them.
 pub(crate) fn in_bulk(come: usize, there: usize) -> bool {
     come >= LEAST && there <= come.saturating_mul(ANEW)
@@ -127,72 +152,84 @@ impl Builder<'_> {
         for level in 0..=links.top().unwrap_or(0) {
             there.retain(|&node| links.reaches(node, level));
             if there.len() > 1 {
-                let new = self.linked(&links, &there, level);
-                set_all(&mut links, &new);
+                self.link(&mut links, &there, level);
             }
         }
         self.insert(&mut links, &others);
         links
     }
 
-    /// The links of all `nodes` of a level.
-    fn linked(&self, links: &Links, nodes: &[Slot], level: usize) -> Vec<NewLinks> {
-        let mut place = vec![0; links.table_len()];
-        for (at, node) in nodes.iter().enumerate() {
-            place[node.index()] = at;
-        }
-        let candidates = self.candidates(nodes, &place, splitmix(self.seed ^ level as u64));
-        let places: Vec<usize> = (0..nodes.len()).collect();
+    /// Links all `nodes` of a level.
+    fn link(&self, links: &mut Links, nodes: &[Slot], level: usize) {
+        let mut groups = Groups::default();
+        let salt = splitmix(self.seed ^ level as u64);
+        self.divide(nodes.to_vec(), JOINED, salt, &mut groups);
         let most = chosen(links.m(), level);
-        let chosen = mapped(&places, |&at| {
-            self.nearest_apart(nodes[at], &candidates[at], most)
-        });
-        drop(candidates);
+        let mut chosen = Vec::with_capacity(nodes.len());
+        for (part, first) in nodes.chunks(CHOOSING).zip((0..).step_by(CHOOSING)) {
+            let candidates = self.candidates(nodes, first..first + part.len(), &groups);
+            let places: Vec<usize> = (0..part.len()).collect();
+            chosen.extend(mapped(&places, |&at| {
+                self.nearest_apart(part[at], &candidates[at], most)
+            }));
+        }
+        drop(groups);
         let mut asked = vec![Vec::new(); nodes.len()];
         for (&node, neighbors) in nodes.iter().zip(&chosen) {
             for neighbor in neighbors {
-                asked[place[neighbor.index()]].push(node);
+                asked[place(nodes, *neighbor)].push(node);
             }
         }
-        mapped(&places, |&at| {
-            let mut neighbors = [chosen[at].as_slice(), asked[at].as_slice()].concat();
-            neighbors.sort_unstable();
-            neighbors.dedup();
-            if neighbors.len() > links.most(level) {
-                neighbors = self.nearest_apart(nodes[at], &neighbors, links.most(level));
-            }
-            NewLinks {
-                level,
-                node: nodes[at],
-                neighbors,
-            }
-        })
+        let most = links.most(level);
+        let places: Vec<usize> = (0..nodes.len()).collect();
+        for places in places.chunks(CHOOSING) {
+            let new = mapped(places, |&at| {
+                let mut neighbors = [chosen[at].as_slice(), asked[at].as_slice()].concat();
+                neighbors.sort_unstable();
+                neighbors.dedup();
+                if neighbors.len() > most {
+                    neighbors = self.nearest_apart(nodes[at], &neighbors, most);
+                }
+                NewLinks {
+                    level,
+                    node: nodes[at],
+                    neighbors,
+                }
+            });
+            set_all(links, &new);
+        }
     }
 
-    /// What each of `nodes` may be linked to; `place` tells where a slot stands among them.
-    fn candidates(&self, nodes: &[Slot], place: &[usize], salt: u64) -> Vec<Vec<Slot>> {
-        let mut leaves = Vec::new();
-        let mut found: Vec<Vec<Slot>> = vec![Vec::new(); nodes.len()];
-        let mut put = |node: Slot, near: &[Slot]| {
-            let found = &mut found[place[node.index()]];
+    /// What each of those `nodes` that stand in a range may be linked to.
+    fn candidates(&self, nodes: &[Slot], range: Range<usize>, groups: &Groups) -> Vec<Vec<Slot>> {
+        let part = &nodes[range.clone()];
+        let mut found: Vec<Vec<Slot>> = vec![Vec::new(); part.len()];
+        let mut put = |at: usize, near: &[Slot]| {
             for near in near {
-                if *near != node && !found.contains(near) {
-                    found.push(*near);
+                if *near != part[at] && !found[at].contains(near) {
+                    found[at].push(*near);
                 }
             }
         };
-        self.divide(nodes.to_vec(), JOINED, salt, &mut leaves, &mut put);
-        for leaves in leaves.chunks(TOGETHER) {
-            for (leaf, near) in leaves
-                .iter()
-                .zip(mapped(leaves, |leaf| self.all_pairs(leaf)))
-            {
-                for (&node, near) in leaf.iter().zip(near) {
-                    put(node, &near);
+        if !groups.leaders.is_empty() {
+            let leaders = &groups.leaders[range.start * JOINED..range.end * JOINED];
+            for (at, leaders) in leaders.chunks(JOINED).enumerate() {
+                put(at, leaders);
+            }
+        }
+        let within = |leaf: &Vec<Slot>| {
+            leaf.partition_point(|node| *node < part[0])
+                ..leaf.partition_point(|node| *node <= part[part.len() - 1])
+        };
+        for leaves in groups.leaves.chunks(TOGETHER) {
+            let near = mapped(leaves, |leaf| self.nearest_in(leaf, within(leaf)));
+            for (leaf, near) in leaves.iter().zip(near) {
+                for (&node, near) in leaf[within(leaf)].iter().zip(near) {
+                    put(place(part, node), &near);
                 }
             }
         }
-        for (at, found) in found.iter_mut().enumerate() {
+        for (found, at) in found.iter_mut().zip(range) {
             // Alone in all of its groups.
             if found.is_empty() {
                 found.push(nodes[at.checked_sub(1).unwrap_or(1)]);
@@ -201,18 +238,10 @@ impl Builder<'_> {
         found
     }
 
-    /// Divides nodes into groups that are small enough, each node in `joined` of them, and tells each
-    /// of the leaders that it joined at first, which are farther than the nearest of its groups.
-    fn divide(
-        &self,
-        nodes: Vec<Slot>,
-        joined: usize,
-        salt: u64,
-        leaves: &mut Vec<Vec<Slot>>,
-        put: &mut impl FnMut(Slot, &[Slot]),
-    ) {
+    /// Divides nodes, ascending slots, into groups that are small enough, each node in `joined` of them.
+    fn divide(&self, nodes: Vec<Slot>, joined: usize, salt: u64, into: &mut Groups) {
         if nodes.len() <= LEAF {
-            leaves.push(nodes);
+            into.leaves.push(nodes);
             return;
         }
         let many = (PART * joined * nodes.len() / LEAF).clamp(2, LEADERS);
@@ -221,48 +250,61 @@ impl Builder<'_> {
         let leaders: Vec<Slot> = (0..many).map(|at| nodes[drawn(at)]).collect();
         let mut packed = Packed::default();
         self.vectors.codes.slices().pack(&leaders, &mut packed);
-        let chunks: Vec<&[Slot]> = nodes.chunks(TOGETHER).collect();
-        let nearest = mapped(&chunks, |chunk| self.nearest(&packed, chunk, false, joined));
         let mut groups = vec![Vec::new(); many];
-        for (&node, places) in nodes.iter().zip(nearest.iter().flatten()) {
-            for &place in places {
-                groups[place].push(node);
-            }
-            if joined > 1 {
-                let joined: Vec<Slot> = places.iter().map(|&place| leaders[place]).collect();
-                put(node, &joined);
+        for nodes in nodes.chunks(TOGETHER * TOGETHER) {
+            let chunks: Vec<&[Slot]> = nodes.chunks(TOGETHER).collect();
+            let nearest = mapped(&chunks, |chunk| self.nearest(&packed, chunk, None, joined));
+            for (&node, places) in nodes.iter().zip(nearest.iter().flatten()) {
+                for &place in places {
+                    groups[place].push(node);
+                }
+                if joined > 1 {
+                    let joined = places.iter().map(|&place| leaders[place]);
+                    into.leaders.extend(joined.chain(repeat(node)).take(JOINED));
+                }
             }
         }
-        drop((chunks, nearest));
+        let divided = nodes.len();
+        drop(nodes);
         for (mut group, at) in groups.into_iter().zip(1u64..) {
             let salt = splitmix(salt ^ at << 32);
-            if group.len() > LEAF && group.len() > nodes.len() - nodes.len() / 8 {
+            if group.len() > LEAF && group.len() > divided - divided / 8 {
                 // No leader divides what is all but alike: chance does.
                 group.sort_unstable_by_key(|node| splitmix(salt ^ u64::from(node.0)));
-                leaves.extend(group.chunks(LEAF).map(|leaf| {
+                into.leaves.extend(group.chunks(LEAF).map(|leaf| {
                     let mut leaf = leaf.to_vec();
                     // Of what is equally far the first slots are kept, as by walks.
                     leaf.sort_unstable();
                     leaf
                 }));
             } else if group.len() > 1 {
-                self.divide(group, 1, salt, leaves, put);
+                group.shrink_to_fit();
+                self.divide(group, 1, salt, into);
             }
         }
     }
 
-    /// The nearest others of each node of a group.
-    fn all_pairs(&self, leaf: &[Slot]) -> Vec<Vec<Slot>> {
+    /// The nearest others of each node of a group that stands in a range.
+    fn nearest_in(&self, leaf: &[Slot], range: Range<usize>) -> Vec<Vec<Slot>> {
+        if range.is_empty() {
+            return Vec::new();
+        }
         let mut packed = Packed::default();
         self.vectors.codes.slices().pack(leaf, &mut packed);
-        let near = self.nearest(&packed, leaf, true, NEAREST);
+        let near = self.nearest(&packed, &leaf[range.clone()], Some(range.start), NEAREST);
         let slots = |places: Vec<usize>| places.into_iter().map(|place| leaf[place]).collect();
         near.into_iter().map(slots).collect()
     }
 
-    /// The places of the rows nearest to each of `nodes`, which are the rows themselves where they are
-    /// `own`.
-    fn nearest(&self, packed: &Packed, nodes: &[Slot], own: bool, most: usize) -> Vec<Vec<usize>> {
+    /// The places of the rows nearest to each of `nodes`, which are rows themselves where it is said
+    /// from which place on.
+    fn nearest(
+        &self,
+        packed: &Packed,
+        nodes: &[Slot],
+        own: Option<usize>,
+        most: usize,
+    ) -> Vec<Vec<usize>> {
         let codes = self.vectors.codes.slices();
         let mut queries: [Coded; GROUP] = Default::default();
         let mut found: [Vec<(f32, usize)>; GROUP] = Default::default();
@@ -273,8 +315,8 @@ impl Builder<'_> {
                 // The places that are left over compare the last again.
                 codes.take_row(four[lane.min(four.len() - 1)], &mut queries[lane]);
                 found[lane].clear();
-                if own {
-                    places[lane] = first + lane;
+                if let Some(own) = own {
+                    places[lane] = own + first + lane;
                 }
             }
             codes.isa().run(Nearest {
@@ -341,6 +383,20 @@ mod tests {
     }
 
     #[test]
+    fn candidates_looked_for_in_parts_are_those_of_all_at_once() {
+        let vectors = vectors(Isa::available()[0].1, Metric::L2, LEAST);
+        let (ids, nodes) = (Ids::default(), Vec::from_iter(Slot::range(0, LEAST)));
+        let builder = builder(&vectors, &ids);
+        let mut groups = Groups::default();
+        builder.divide(nodes.clone(), JOINED, 9, &mut groups);
+        let whole = builder.candidates(&nodes, 0..LEAST, &groups);
+        let parts = [0..1_000, 1_000..1_001, 1_001..LEAST];
+        let parts = parts.map(|part| builder.candidates(&nodes, part, &groups));
+        assert!(whole.iter().all(|found| found.len() > NEAREST));
+        assert!(whole == parts.concat());
+    }
+
+    #[test]
     fn a_group_finds_what_comparing_one_by_one_does() {
         let ids = Ids::default();
         for (metric, rows) in [
@@ -352,7 +408,10 @@ mod tests {
             let leaf: Vec<Slot> = Slot::range(0, rows).collect();
             let codes = vectors.codes.slices();
             let mut buffers = Buffers::default();
-            for (&node, near) in leaf.iter().zip(builder(&vectors, &ids).all_pairs(&leaf)) {
+            for (&node, near) in leaf
+                .iter()
+                .zip(builder(&vectors, &ids).nearest_in(&leaf, 0..rows))
+            {
                 let mut distances = |nodes: &[Slot]| {
                     codes
                         .distances(&codes.coded_row(node), nodes, &mut buffers)

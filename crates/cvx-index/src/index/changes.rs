@@ -62,6 +62,24 @@ impl TemporalIndex {
         insert(self, nodes, threads)
     }
 
+    /// Adds nodes without links, all of them or none: no walk finds them before [`relink`](Self::relink).
+    ///
+    /// # Errors
+    /// As [`bulk_insert`](Self::bulk_insert).
+    pub fn bulk_insert_unlinked(&mut self, nodes: &[NewNode<'_>]) -> Result<Vec<NodeId>> {
+        insert_unlinked(self, nodes)
+    }
+
+    /// Links all nodes anew, at once.
+    ///
+    /// What was inserted part by part without links is then as if it had come in one call.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a number of threads as [`bulk_insert`](Self::bulk_insert).
+    pub fn relink(&mut self, threads: usize) -> Result<()> {
+        relink(self, threads)
+    }
+
     /// Removes nodes and their edges, all of them or, where one is unknown, none.
     ///
     /// Timelines close over the gap, the graph is linked around it, the rows are wiped. A node
@@ -132,6 +150,52 @@ fn insert_in_steps(mut index: impl Access, nodes: &[NewNode<'_>]) -> Result<Vec<
         (rest, done) = (later, end.index() - first.index());
     }
     index.look(|index| slots().map(|(slot, _)| index.id(slot)).collect())
+}
+
+/// Adds nodes that nothing leads to, all of them or none.
+pub(crate) fn insert_unlinked(
+    mut index: impl Access,
+    nodes: &[NewNode<'_>],
+) -> Result<Vec<NodeId>> {
+    let first = index.look(|index| index.check_new(nodes))??.index();
+    index.make_room(first + nodes.len())?;
+    for (first, new) in (first..)
+        .step_by(LARGEST_STEP)
+        .zip(nodes.chunks(LARGEST_STEP))
+    {
+        let slots = Slot::range(first, first + new.len()).zip(new);
+        let embedded: Vec<Slot> = slots
+            .filter(|(_, node)| node.vector.is_some())
+            .map(|(slot, _)| slot)
+            .collect();
+        let nothing = vec![Vec::new(); embedded.len()];
+        index.change(|index| {
+            index.put_rows(Slot::at(first), new);
+            index.admit(new, &embedded, &nothing);
+        })?;
+    }
+    index.look(|index| {
+        Slot::range(first, first + nodes.len())
+            .map(|slot| index.id(slot))
+            .collect()
+    })
+}
+
+/// Links all nodes anew, beside the graph there is.
+pub(crate) fn relink(mut index: impl Access + Send, threads: usize) -> Result<()> {
+    on_threads(threads, || {
+        let built = index.look(|index| {
+            let all: Vec<Slot> = index.links.nodes().collect();
+            index.builder().built(index.params.m, &all)
+        })?;
+        let before = index.change(|index| {
+            index.note_change();
+            index.epoch.forget();
+            mem::replace(&mut index.links, built)
+        })?;
+        drop(before);
+        Ok(())
+    })?
 }
 
 /// Inserts nodes with the links of a graph that is made beside the one there is, and takes its place

@@ -10,7 +10,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
@@ -29,6 +29,9 @@ from cvx.store.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from cvx.index import RawIndex
+    from cvx.store.lock import Tail
 
 FORMAT = 1
 
@@ -210,11 +213,14 @@ class Imported:
     left_out : mapping
         Rows of each table that a merge leaves out: what was learned and logged in another
         history.
+    index : (RawIndex, Tail), optional
+        Of a record that was empty: the index of all that it holds, and the end of its journal.
     """
 
     merged: bool
     counts: Mapping[str, int]
     left_out: Mapping[str, int]
+    index: tuple[RawIndex, Tail] | None = field(default=None, repr=False, compare=False)
 
 
 _VECTOR = "embedding"
@@ -476,4 +482,9 @@ def _values(series: pl.Series, name: str) -> list[Any]:
         return [int(value) if value.is_integer() else value for value in series.to_list()]
     if name != _VECTOR:
         return series.to_list()
+    lengths = series.list.len()
+    if lengths.n_unique() == 1 and not series.has_nulls() and (dim := lengths[0]):
+        # Rows of one length lie behind each other.
+        joined = series.explode().to_numpy().astype("<f4", copy=False).tobytes()
+        return [joined[at : at + 4 * dim] for at in range(0, len(joined), 4 * dim)]
     return [None if one is None else one.to_numpy().astype("<f4").tobytes() for one in series]

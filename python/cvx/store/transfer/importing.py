@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from cvx.errors import (
@@ -24,7 +25,7 @@ from cvx.store.doctor.record_checks import COUNTERS, breaks, gaps, highest_id, o
 from cvx.store.failpoints import reach
 from cvx.store.files import HALF_IMPORT, make_folders, refuse_link, sync
 from cvx.store.lock import Tail
-from cvx.store.prompt_injection import tags_with_mark
+from cvx.store.prompt_injection import reads_like_an_order, tags_with_mark
 from cvx.store.record import Record
 from cvx.store.replica import build
 from cvx.store.row_validation import RowCheck
@@ -78,8 +79,8 @@ def import_into(
         with record.transaction() as write:
             first = write.next_node
             done = _take_in(record, write, incoming, again=again, progress=progress)
-            _feed(record, first)
-            return done
+            index = _fed(record, first, quick=done.merged)
+        return replace(done, index=None if done.merged or index is None else (index, write.tail))
     except sqlite3.IntegrityError as error:
         raise ExportError(
             f"the export contradicts itself, a row is there twice or refers to none ({error}): "
@@ -87,18 +88,22 @@ def import_into(
         ) from error
 
 
-def _feed(record: Record, first: int) -> None:
-    """Make an index of the nodes from a number on, only to see that one can be made."""
+def _fed(record: Record, first: int, *, quick: bool) -> RawIndex | None:
+    """Make an index of the nodes from a number on, to see that one can be made.
+
+    How well it would find is no matter where the record has another: few links are soon made.
+    """
     dim, metric = record.meta("dim"), record.meta("metric")
     if dim is None or metric is None:
-        return
+        return None
     known = len(record.damaged)
     try:
         settings = record.told("index", dict)
-        RawIndex(int(dim), metric=metric, **settings)
-        # How well it would find is no matter here: few links are soon made.
-        quick = settings | {"m": 2, "ef_construction": 2}
-        build(record, RawIndex(int(dim), metric=metric, **quick), first)
+        index = RawIndex(int(dim), metric=metric, **settings)
+        if quick:
+            settings |= {"m": 2, "ef_construction": 2}
+            index = RawIndex(int(dim), metric=metric, **settings)
+        build(record, index, first)
     except (CvxError, TypeError, ValueError) as error:
         raise ExportError(
             f"no index can be made of the export ({error}): export again. Nothing was taken in"
@@ -109,6 +114,7 @@ def _feed(record: Record, first: int) -> None:
             f"no index takes {len(refused)} rows of the export ({'; '.join(refused[:3])}): export "
             "again. Nothing was taken in"
         )
+    return index
 
 
 def _take_in(
@@ -152,8 +158,10 @@ def restore(write: Writer, incoming: Incoming, progress: Progress) -> Imported:
     db.execute("PRAGMA defer_foreign_keys = ON")
     for table, some in _checked(db, incoming, progress):
         db.executemany(rows.insert_sql(table), some)
+        if table == "events":
+            fulltext.add(db, ((row[0], row[_TEXT]) for row in some))
         reach("import.written")
-    fulltext.refill(db)
+    fulltext.add_aliases(db, 0)
     for key, value in header.meta.items():
         write.set_meta(key, value)
     _take_counters(write, header)
@@ -185,12 +193,12 @@ def _checked(db: sqlite3.Connection, incoming: Incoming, progress: Progress) -> 
                     f"row {rows.key_of(table, row)} of {table} is not what was written (its "
                     "checksum does not hold): export again. Nothing was taken in"
                 )
-            why = check.refusal(table, row[:-1])
-            if why is not None:
-                raise ExportError(
-                    f"row {rows.key_of(table, row)} of {table} could not have been written by cvx "
-                    f"({why}): export again. Nothing was taken in"
-                )
+        if (found := check.first_refused(table, some)) is not None:
+            refused, why = found
+            raise ExportError(
+                f"row {rows.key_of(table, refused)} of {table} could not have been written by cvx "
+                f"({why}): export again. Nothing was taken in"
+            )
         numbers[table] += len(some)
         if numbers[table] > header.counts[table]:
             break
@@ -208,6 +216,8 @@ _TEXT, _TAGS = (rows.COLUMNS["events"].index(name) for name in ("text", "tags"))
 
 def _marked(row: Row) -> Row:
     """Return an event's row with the mark that it would have got here."""
+    if not reads_like_an_order(row[_TEXT]):
+        return row
     tags = json.loads(row[_TAGS])
     marked = tags_with_mark(tags, row[_TEXT])
     if len(marked) == len(tags):
@@ -331,7 +341,7 @@ def merge(write: Writer, incoming: Incoming, progress: Progress) -> Imported:
         elif table == "usage":
             _add_usage(write, some, ids)
         reach("import.written")
-    fulltext.refill(db)
+    fulltext.add_aliases(db, write.next_event)
     write.next_event, write.next_node = ids.next["event"], ids.next["node"]
     left_out = {table: counts[table] for table in _LEFT_OUT if counts[table]}
     taken = {table: 0 if table in _LEFT_OUT else number for table, number in counts.items()}
@@ -363,6 +373,8 @@ def _add_renumbered(write: Writer, table: str, some: list[Row], ids: _NewIds) ->
             _check_key(write, told["namespace"], told["key"])
         new.append(told)
     write.put(table, (tuple(told.values()) for told in new))
+    if table == "events":
+        fulltext.add(write.connection, ((told["event_id"], told["text"]) for told in new))
     if table == "episodes":
         write.journal("episode", [told["episode_id"] for told in new])
     elif table != "decays":
