@@ -80,7 +80,7 @@ def test_nearness_month_and_year_are_those_of_the_calendar(asked: date, days: li
     for row, day in enumerate(days):
         # Noon of the day asked for, from midnight of the day it happened.
         apart = abs((day - asked).days - 0.5)
-        assert columns["date_near"][row] == pytest.pytest.approx(np.exp(-apart / 4))
+        assert columns["date_near"][row] == pytest.approx(np.exp(-apart / 4))
         assert columns["date_month"][row] == ((day.year, day.month) == (asked.year, asked.month))
         assert columns["date_year"][row] == (day.year == asked.year)
 
@@ -186,10 +186,10 @@ def test_an_event_counts_for_the_day_that_it_means() -> None:
     view = PlainView([*said, Said("x", timestamp=microseconds(date(2023, 5, 8)))])
     question = read_question("What was painted on 8 May 2023?", view)
     columns = date_signals(Neighbourhood(question, candidates(np.arange(3)), view))
-    assert columns["date_near"][0] == pytest.pytest.approx(1.0)
+    assert columns["date_near"][0] == pytest.approx(1.0)
     assert columns["date_near"][1] < 0.01
     # A day of midnight is half a day from noon.
-    assert columns["date_near"][2] == pytest.pytest.approx(np.exp(-0.5 / 4))
+    assert columns["date_near"][2] == pytest.approx(np.exp(-0.5 / 4))
 
 
 @pytest.mark.parametrize(("clock", "shown"), [("microseconds", True), ("turn", False)])
