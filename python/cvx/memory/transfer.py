@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from cvx.embed.registry import Absent
-from cvx.errors import DuplicateKeyError, ExportError
+from cvx.errors import DuplicateKeyError, ExportError, RecordIOError, SnapshotError
 from cvx.index import RawIndex
 from cvx.memory.memory import Memory
 from cvx.store import Record
@@ -135,7 +136,9 @@ def _kept(folder: Path, kind: tuple[str, str, int], index: RawIndex, tail: Tail)
     with Record(folder / "memory.db") as record, record.locked():
         fits = record.tail() == tail
         if fits:
-            Snapshots(folder / "index", record, kind).write(index, tail)
+            # The record has it all: a snapshot that fails costs time at the next opening.
+            with suppress(SnapshotError, RecordIOError):
+                Snapshots(folder / "index", record, kind).write(index, tail)
         return fits
 
 

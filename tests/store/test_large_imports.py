@@ -1,0 +1,104 @@
+"""An import is whole or nothing where the disk fills up, and its index is that of all events."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cvx.embed import LexicalEmbedder
+from cvx.errors import CvxError, RecordIOError
+from cvx.index import RawIndex
+from cvx.memory import Memory
+from cvx.memory.transfer import export, import_export
+from cvx.types import Cue
+
+EVENTS = 400
+
+
+@contextmanager
+def files_up_to(size: int) -> Iterator[None]:
+    """Let no file grow beyond a size, as a disk that fills up."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def opened(folder: Path) -> Memory:
+    return Memory.open(folder, embedder=LexicalEmbedder(32))
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("exported")
+    with opened(folder / "m") as memory:
+        memory.add_many(f"note {at} of a long day in the house" for at in range(EVENTS))
+        memory.add("a mug", aliases=["a cup"])
+        for ending in ("jsonl", "parquet"):
+            export(memory, folder / f"all.{ending}")
+    return folder
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_a_disk_that_fills_up_leaves_nothing_and_the_same_import_goes_through_later(
+    exported: Path, tmp_path: Path, ending: str
+) -> None:
+    target, source = tmp_path / "copy", exported / f"all.{ending}"
+    refused = 0
+    for size in (0, 5_000, 60_000, 120_000):
+        with files_up_to(size), pytest.raises(RecordIOError):
+            import_export(target, source)
+        refused += 1
+        assert not target.exists()
+    # What is left does not hold the record, and then not the index.
+    for size in range(150_000, 700_000, 50_000):
+        with files_up_to(size), suppress(CvxError):
+            import_export(target, source)
+        if target.exists():
+            break
+        refused += 1
+    else:
+        import_export(target, source)
+    with opened(target) as memory:
+        assert len(memory) == EVENTS + 1
+        assert memory.recall("note 77 of a day")[0].text.startswith("note 77 ")
+    assert refused >= 4
+
+
+def test_an_import_keeps_the_index_of_all_that_it_took_in(exported: Path, tmp_path: Path) -> None:
+    import_export(tmp_path / "copy", exported / "all.parquet")
+    (snapshot,) = (tmp_path / "copy" / "index").glob("*.cvx")
+    with opened(tmp_path / "copy") as copy, opened(exported / "m") as memory:
+        assert copy.record.tail().seq == int(snapshot.stem)
+        assert copy._shared.store.replica.rebuilds == 0
+        assert copy.index.node_ids().tolist() == memory.index.node_ids().tolist()
+        for cue in ("note 7 of a day", "a cup", Cue(text="house", goal="find the mug")):
+            found = [[hit.node for hit in one.recall(cue)] for one in (copy, memory)]
+            assert found[0] == found[1]
+
+
+def test_an_index_from_which_all_was_deleted_takes_as_much_again() -> None:
+    rows = np.random.default_rng(4).normal(size=(6_000, 8)).astype(np.float32)
+    index = RawIndex(8, exact_below=0)
+    first = index.bulk_insert(vectors=rows)
+    index.delete(first[:20].tolist())
+    for node in first[20:40].tolist():
+        index.delete(node)
+    index.delete(first[40:].tolist())
+    assert len(index) == 0
+    assert len(index.search(rows[0])[0]) == 0
+    index.relink()
+    again = index.bulk_insert(vectors=rows[:3_000], link=False)
+    again = np.concatenate([again, index.bulk_insert(vectors=rows[3_000:], link=False)])
+    index.relink()
+    found = [index.search(row, 1, ef=64)[0][0] for row in rows[::60]]
+    assert np.mean(np.array(found) == again[::60]) > 0.97
+    index.compact()
+    assert len(index) == len(rows)
