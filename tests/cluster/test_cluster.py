@@ -42,6 +42,7 @@ from experiments.cluster.kills import kill_again_and_again
 from experiments.cluster.local import LocalCluster, local_cluster
 from experiments.cluster.moves import move_under_writers
 
+EVERYTHING = 300
 NIGHTLY = bool(os.environ.get("CVX_NIGHTLY"))
 PLAIN = LexicalEmbedder(32)
 WORDS = "rain flood cellar drain key pot door bridge rope lamp".split()  # noqa: SIM905
@@ -67,11 +68,11 @@ def opened(path: Path, **options: Any) -> ClusterMemory:
 
 
 @pytest.mark.requirement("B22")
-def test_the_same_verbs_and_results_as_one_big_store(cluster: ClusterMemory) -> None:
+@pytest.mark.parametrize("part", range(20 if NIGHTLY else 1))
+def test_the_same_verbs_and_results_as_one_big_store(cluster: ClusterMemory, part: int) -> None:
     with Memory(embedder=PLAIN, clock="ticks") as twin:
-        rounds = 200 if NIGHTLY else 1
-        for number in range(rounds):
-            check_equal_after(cluster, twin, 500 if NIGHTLY else 120, seed=number)
+        for seed in range(10 * part, 10 * part + (10 if NIGHTLY else 1)):
+            check_equal_after(cluster, twin, 500 if NIGHTLY else 120, seed)
 
 
 def check_equal_after(cluster: ClusterMemory, twin: Memory, steps: int, seed: int) -> None:
@@ -130,7 +131,7 @@ def check_equal_after(cluster: ClusterMemory, twin: Memory, steps: int, seed: in
         bound, alone = cluster.within(name, also=names), twin.within(name, also=names)
         for word in WORDS:
             cue = Cue(word, timestamp=start + steps)
-            asked, told = alone.recall(cue), bound.recall(cue)
+            asked, told = alone.recall(cue, EVERYTHING), bound.recall(cue, EVERYTHING)
             assert scores(told, {}) == pytest.approx(scores(asked, again), abs=1e-6)
         # Copies of what others made public begin with their present text.
         here = {(e.id, e.text, e.version * (e.namespace == name)) for e in bound.events()}
@@ -145,7 +146,12 @@ def check_equal_after(cluster: ClusterMemory, twin: Memory, steps: int, seed: in
 
 
 def scores(hits: Any, names: dict[int, int]) -> dict[int, float]:
-    return {names.get(hit.event.id, hit.event.id): hit.score for hit in hits}
+    """Return what is scored, less the doubt that depends on when a sample was drawn last."""
+    found = {}
+    for hit in hits:
+        doubt = sum(one.share for one in hit.factors if one.name == "fits everything")
+        found[names.get(hit.event.id, hit.event.id)] = hit.score - doubt
+    return found
 
 
 @pytest.mark.requirement("B22")
@@ -186,8 +192,9 @@ def test_nothing_acknowledged_is_lost_when_nodes_die(nodes: LocalCluster, tmp_pa
     assert told.twice == []
     assert len(told.healed_s) == told.kills
     assert told.acknowledged > 10 * told.kills
-    # Whoever waits for an answer gets one, whole or with the names of what is missing.
+    # Whoever waits for an answer gets one in time, whole or with the names of what is missing.
     assert told.unanswered == 0
+    assert max(told.reads_s) <= 2.0
 
 
 @pytest.mark.requirement("B22")
@@ -573,3 +580,20 @@ def test_errors_are_those_of_cvx_in_one_line(nodes: LocalCluster, tmp_path: Path
             assert not isinstance(caught.value, ray.exceptions.RayError)
             assert "\n" not in str(caught.value)
             assert "\x1b" not in str(caught.value)
+
+
+def test_what_a_move_that_broke_off_left_is_removed(nodes: LocalCluster, tmp_path: Path) -> None:
+    with opened(tmp_path / "store", snapshots=f"file://{tmp_path}/bucket") as memory:
+        name = two_homes(memory)[0]
+        memory.add("the key is under the pot", namespace=name)
+        # Nobody can lead the new shard, since the bucket does not take its snapshot.
+        left = tmp_path / "bucket" / "shard-00002"
+        left.write_text("in the way")
+        host = memory._client.layout.places[1].primary
+        with pytest.raises(StoreError):
+            memory.move(name, host)
+        wait_for(lambda: not left.exists() and not [*tmp_path.glob("store/host-*/shard-00002*")])
+        assert memory.move(name, host) == 3
+        # Who asks again, since no answer came, moves nothing.
+        assert memory.move(name, host) == 3
+        assert memory.recall("key", namespace=name)[0].event.text == "the key is under the pot"

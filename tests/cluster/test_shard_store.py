@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,6 @@ import pytest
 from cvx.cluster.host import Asked, Host
 from cvx.cluster.layout import Layout, Place
 from cvx.cluster.namespace_rows import NamespaceRows, carve
-from cvx.cluster.packing import pack, unpack
 from cvx.cluster.public_events import take_public
 from cvx.cluster.replication import Change, apply, copy_to, tables_of
 from cvx.cluster.shard_store import Duty, MovedAwayError, ShardStore, Shipment
@@ -329,7 +329,7 @@ def test_a_namespace_that_is_carved_out_is_alone_and_whole(tmp_path: Path) -> No
         both.call("add", "unheard-of", namespace="ns2")
         alone = tmp_path / "alone"
         alone.mkdir()
-        carve(memory.record, alone / "memory.db", NamespaceRows(lambda name, _: name == "ns1"))
+        carve(memory.record.path, alone / "memory.db", NamespaceRows(lambda name, _: name == "ns1"))
         with Memory.open(alone, **SETTINGS) as carved:
             assert {event.namespace for event in carved.record.events()} == {"ns1"}
             mine = [e for e in memory.record.events() if e.namespace == "ns1"]
@@ -434,18 +434,18 @@ def test_an_older_leader_spoils_nothing_in_the_bucket(tmp_path: Path) -> None:
     with pair(tmp_path) as old:
         old.call("add", "known to both")
         behind = Archive(url, 3, 1, old.primary.memory.record)
-        behind.snapshot(tmp_path)
+        behind.snapshot()
         old.copy.lead(2)
         old.copy.duty = Duty(1)
         old.copy.archive = Archive(url, 3, 2, old.copy.memory.record)
-        old.copy.archive.snapshot(tmp_path)
+        old.copy.archive.snapshot()
         old.copy.call("new", "add", None, ["by who leads"], {})
         old.copy.archive.flush()
         # The old one does not know yet, and writes what it never acknowledged.
         old.primary.archive, old.primary.copies, old.primary.duty = behind, [], Duty(1)
         old.call("add", "by who led")
         behind.flush()
-        behind.snapshot(tmp_path)
+        behind.snapshot()
         assert restore(url, 3, tmp_path / "back")
         with Record(tmp_path / "back" / "memory.db") as back:
             texts = [event.text for event in back.events()]
@@ -465,7 +465,7 @@ def test_what_an_answer_is_packed_as_is_what_it_was(tmp_path: Path) -> None:
     with pair(tmp_path) as both:
         both.call("add", "the key is under the pot", tags=["home"], aliases=["spare key"])
         hits = both.call("recall", "key")
-        told = unpack(pack(hits))
+        told = pickle.loads(pickle.dumps(hits, protocol=5))
         assert told == hits
         assert (told.decision, told.trace) == (hits.decision, hits.trace)
         assert told[0].factors[0].share == hits[0].factors[0].share
@@ -493,13 +493,13 @@ def test_a_shard_comes_back_from_its_snapshot_and_the_changes_after_it(tmp_path:
         record = both.primary.memory.record
         write_at_random(both, 20, seed=1)
         archive = both.primary.archive = Archive(url, 3, 1, record)
-        archive.snapshot(tmp_path)
+        archive.snapshot()
         write_at_random(both, 20, seed=2)
         archive.flush()
         with pytest.raises(DuplicateKeyError):
             both.call("add_many", [{"text": "a", "key": "k"}, {"text": "b", "key": "k"}])
         both.call("add", "the last")
-        archive.keep_up(tmp_path)
+        archive.keep_up()
         before = tables_of(record)
         assert restore(url, 3, tmp_path / "back")
         assert not restore(url, 4, tmp_path / "nothing")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 import time
 import uuid
@@ -14,7 +15,6 @@ from typing import Any, NamedTuple
 import ray
 
 from cvx.cluster.layout import Layout
-from cvx.cluster.packing import plain_error, unpack
 from cvx.cluster.shard_store import READS
 from cvx.errors import CvxError, MissingShardsError, StoreError, UnknownError
 
@@ -72,6 +72,15 @@ class Missing(NamedTuple):
         return f"shard {self.shard}"
 
 
+def plain_error(error: BaseException) -> CvxError:
+    """Return what an actor raised, without the tracebacks that Ray wraps it in."""
+    while isinstance(error, ray.exceptions.RayTaskError):
+        error = error.cause
+    if isinstance(error, CvxError):
+        return error
+    return StoreError(f"the cluster could not do it: {type(error).__name__}: {error}")
+
+
 class ShardClient:
     """Sends requests to shards on behalf of one client: where they are, and whom instead.
 
@@ -81,24 +90,22 @@ class ShardClient:
     ----------
     coordinator : actor
         Who knows where they are.
-    space : str
-        The namespace of Ray in which the actors are named.
     deadline_s : float
         So long a read waits, at most.
     patience_s : float
         So long a write waits for somebody to lead its shard.
     """
 
-    def __init__(self, coordinator: Any, space: str, deadline_s: float, patience_s: float) -> None:
+    def __init__(self, coordinator: Any, deadline_s: float, patience_s: float) -> None:
         self.deadline_s, self.patience_s = deadline_s, patience_s
-        self._coordinator, self._space = coordinator, space
-        self._handles: dict[str, Any] = {}
+        self._coordinator = coordinator
         self._shut: dict[str, float] = {}
         self._looked = 0.0
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(_AT_ONCE)
         self.misses = 0
         self.closed = False
+        self.hosts: dict[str, Any] = ray.get(coordinator.hosts.remote())
         self.layout: Layout = ray.get(coordinator.layout.remote())[0]
 
     @property
@@ -146,8 +153,7 @@ class ShardClient:
         """
         self.check_open()
         if request.verb in READS:
-            # What is left is for the way back.
-            return self._read(request, end or time.monotonic() + _SHARE * self.deadline_s)
+            return self._read(request, end or self._end())
         return self._write(request)
 
     def all(self, requests: Sequence[Request]) -> list[Any]:
@@ -155,7 +161,7 @@ class ShardClient:
         self.check_open()
         if len(requests) == 1:
             return [self.one(requests[0])]
-        end = time.monotonic() + _SHARE * self.deadline_s
+        end = self._end()
         return list(self._threads.map(lambda one: self.one(one, end), requests))
 
     def many(self, requests: Sequence[Request]) -> list[Any]:
@@ -166,20 +172,19 @@ class ShardClient:
             host = self.layout.places[request.shard].primary
             by_host.setdefault(host, []).append(place)
         answers: list[Any] = [(None, None)] * len(requests)
-        end, sent = time.monotonic() + _SHARE * self.deadline_s, dict[Any, str]()
+        end, sent = self._end(), dict[Any, str]()
         for host, places in by_host.items():
-            with suppress(ValueError):
-                asked = [requests[place].packed for place in places]
-                sent[self._handle(host).many.remote(asked)] = host
-        done, _ = ray.wait(list(sent), num_returns=len(sent), timeout=self.deadline_s / 2)
-        for host in by_host.keys() - {sent[one] for one in done}:
-            self._miss(host)
+            asked = [requests[place].packed for place in places]
+            sent[self.hosts[host].many.remote(asked)] = host
+        done, late = ray.wait(list(sent), num_returns=len(sent), timeout=self.deadline_s / 2)
+        for one in late:
+            self._miss(sent[one])
         for one in done:
             try:
                 for place, packed in zip(by_host[sent[one]], ray.get(one), strict=True):
-                    answers[place] = unpack(packed)
-            except ray.exceptions.RayError as error:
-                self._miss(sent[one], error)
+                    answers[place] = pickle.loads(packed)
+            except ray.exceptions.RayError:
+                self._miss(sent[one])
 
         def settled(place: int) -> Any:
             kind, answer = answers[place]
@@ -191,32 +196,27 @@ class ShardClient:
 
         return list(self._threads.map(settled, range(len(requests))))
 
-    def _handle(self, host: str) -> Any:
-        handle = self._handles.get(host)
-        if handle is None:
-            handle = self._handles[host] = ray.get_actor(host, namespace=self._space)
-        return handle
+    def _end(self) -> float:
+        # What is left is for the way back.
+        return time.monotonic() + _SHARE * self.deadline_s
 
-    def _miss(self, host: str, error: Exception | None = None) -> None:
-        """Ask a host no more for a while; another actor may have the name of one that died."""
+    def _miss(self, host: str) -> None:
+        """Ask a host no more for a while."""
         self.misses += 1
         self._shut[host] = time.monotonic() + _COOL_S
-        if isinstance(error, ray.exceptions.ActorDiedError):
-            self._handles.pop(host, None)
 
     def _read(self, request: Request, end: float) -> Any:
         """Ask the primary; where it does not answer soon, or not at all, the copies too."""
         soon = self.deadline_s / 3
-        while (left := end - time.monotonic()) > 0:
+        while (now := time.monotonic()) < end:
             self.check_open()
-            now = time.monotonic()
             hosts = self.layout.places[request.shard].hosts()
             open_now = [host for host in hosts if self._shut.get(host, 0.0) < now]
             sent: dict[Any, str] = {}
             for host in open_now:
-                self._send(request, host, sent)
-                last = host == open_now[-1]
-                answer = self._first(request, sent, left if last else min(soon, left))
+                sent[self.hosts[host].call.remote(request.packed)] = host
+                until = end if host == open_now[-1] else min(time.monotonic() + soon, end)
+                answer = self._first(request, sent, until)
                 if answer is not None:
                     return answer[0]
                 if host in sent.values():
@@ -230,13 +230,13 @@ class ShardClient:
     def _write(self, request: Request) -> Any:
         """Ask who leads, until somebody does; a request that came twice is done once."""
         end, sent, epoch = time.monotonic() + self.patience_s, dict[Any, str](), -1
-        while (left := end - time.monotonic()) > 0:
+        while (now := time.monotonic()) < end:
             self.check_open()
             place = self.layout.places[request.shard]
             if not sent or place.epoch != epoch:
                 epoch = place.epoch
-                self._send(request, place.primary, sent)
-            answer = self._first(request, sent, min(left, self.deadline_s))
+                sent[self.hosts[place.primary].call.remote(request.packed)] = place.primary
+            answer = self._first(request, sent, min(end, now + self.deadline_s))
             if answer is not None:
                 return answer[0]
             if not sent:
@@ -248,11 +248,6 @@ class ShardClient:
             "acknowledged; see stats(), and write it again with a key of its own"
         )
 
-    def _send(self, request: Request, host: str, sent: dict[Any, str]) -> None:
-        # A host that Ray does not know was never started, or is gone for good.
-        with suppress(ValueError):
-            sent[self._handle(host).call.remote(request.packed)] = host
-
     def _where_now(self, request: Request) -> Request:
         """Return a request for the shard that its namespace has moved to."""
         if request.namespace is None:
@@ -260,9 +255,8 @@ class ShardClient:
         held = self.layout.shards_of(request.namespace)
         return replace(request, shard=held[0]) if len(held) == 1 else request
 
-    def _first(self, request: Request, sent: dict[Any, str], seconds: float) -> tuple[Any] | None:
+    def _first(self, request: Request, sent: dict[Any, str], end: float) -> tuple[Any] | None:
         """Return the first answer of those asked; None where there is none in time."""
-        end = time.monotonic() + seconds
         while sent and (left := end - time.monotonic()) > 0:
             (one, *_) = sent
             if len(sent) > 1:
@@ -271,14 +265,14 @@ class ShardClient:
                     break
                 (one,) = done
             try:
-                kind, answer = unpack(ray.get(one, timeout=left))
+                kind, answer = pickle.loads(ray.get(one, timeout=left))
             except ray.exceptions.GetTimeoutError:
                 break
             except ray.exceptions.RayTaskError as error:
                 # A fault of a verb, not of its host.
                 raise plain_error(error) from None
-            except ray.exceptions.RayError as error:
-                self._miss(sent.pop(one), error)
+            except ray.exceptions.RayError:
+                self._miss(sent.pop(one))
                 continue
             del sent[one]
             if kind == "error":

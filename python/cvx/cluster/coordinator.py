@@ -17,6 +17,7 @@ from ray.experimental.internal_kv import (
     _internal_kv_put,
 )
 
+from cvx.cluster import snapshots
 from cvx.cluster.host import LEASE_S, Host
 from cvx.cluster.layout import Layout, Place
 from cvx.cluster.public_events import Public
@@ -93,7 +94,9 @@ class Coordinator:
         self._layout = known or Layout(0, plan.shards)
         self._lock, self._ended = threading.RLock(), threading.Event()
         self._moving, self._merging = threading.RLock(), threading.RLock()
-        names = [f"host-{n}" for n in range(plan.hosts)]
+        # Those of an earlier opening too, where there were more: they have what others have not.
+        before = {host for place in self._layout.places.values() for host in place.hosts()}
+        names = sorted(before | {f"host-{n}" for n in range(plan.hosts)})
         self._hosts = {name: self._started(name) for name in names}
         # By host: its last answer, when that came, and how many pings it has not answered since.
         self._alive: dict[str, Mapping[str, Any]] = {}
@@ -106,6 +109,8 @@ class Coordinator:
         self._problems: dict[int, str] = {}
         # By pairs of shards, how far the one knows what others may see of the other.
         self._told: dict[tuple[int, int], int] = {}
+        # Numbers of moves that broke off, of which nothing is in the bucket any more.
+        self._emptied: set[int] = set()
         self._began = time.monotonic()
         self._threads = [
             threading.Thread(target=one, daemon=True) for one in (self._watch, self._care)
@@ -133,6 +138,10 @@ class Coordinator:
         )
 
     # What clients ask.
+
+    def hosts(self) -> dict[str, Any]:
+        """Return the actors that have shards, by name."""
+        return self._hosts
 
     def plan(self) -> Plan:
         """Return what it was opened with."""
@@ -170,30 +179,24 @@ class Coordinator:
             "problems": dict(self._problems),
         }
 
-    def lost(self, shard: int, epoch: int, host: str, why: str) -> bool:
-        """Take a host from the copies of a shard; False for one that leads it no more."""
-        with self._lock:
-            place = self._layout.places[shard]
-            if place.epoch != epoch or shard in self._leading:
-                return False
-            self._problems[shard] = f"{host}: {why}"
-            rest = tuple(one for one in place.copies if one != host)
-            self._keep(self._layout.with_place(shard, replace(place, copies=rest)))
-            return True
+    def counted(self, shard: int, epoch: int, host: str, lost: str = "") -> bool:
+        """Count a host among the copies of a shard, or no more where it is ``lost``, and why.
 
-    def joined(self, shard: int, epoch: int, host: str) -> bool:
-        """Count a host among the copies of a shard; False for one that leads it no more.
-
-        The primary waits for this before it acknowledges a write on the strength of the new copy.
+        False for a shard that is led by another one now. The primary waits for this before it
+        acknowledges a write on the strength of a new copy, or without one.
         """
         with self._lock:
             place = self._layout.places[shard]
             if place.epoch != epoch or shard in self._leading:
                 return False
-            self._problems.pop(shard, None)
-            copies = (*(one for one in place.copies if one != host), host)
+            copies = tuple(one for one in place.copies if one != host)
+            if lost:
+                self._problems[shard] = f"{host}: {lost}"
+            else:
+                self._problems.pop(shard, None)
+                copies = (*copies, host)
+                self._note(host, shard, epoch, leads=False)
             self._keep(self._layout.with_place(shard, replace(place, copies=copies)))
-            self._note(host, shard, epoch, leads=False)
             return True
 
     def spread(self, namespace: str, shards: Sequence[int]) -> None:
@@ -220,14 +223,18 @@ class Coordinator:
         """
         with self._moving:
             layout = self._layout
+            if host not in self._hosts:
+                raise InvalidInputError(f"host is {host!r}: give one of {', '.join(self._hosts)}")
             if host not in self._alive:
-                names = ", ".join(sorted(self._alive))
-                raise InvalidInputError(f"host is {host!r}: give one of {names}")
+                raise ReplicaLostError(f"{host} does not answer: give another, or ask again")
             if namespace in layout.spread:
                 raise InvalidInputError(
                     f"namespace is {namespace!r}, which is on several shards: move one of others"
                 )
             (source,) = layout.shards_of(namespace)
+            if namespace in layout.moved and layout.places[source].primary == host:
+                # Asked again, since who asked heard no answer.
+                return source
             # A number that no other move had, also of those that broke off: something of theirs may
             # be in the bucket.
             place, new = layout.places[source], max([*layout.places, *layout.told]) + 1
@@ -245,7 +252,7 @@ class Coordinator:
                     layout = self._layout.with_place(new, Place(host, tuple(hosts[1:]), 1))
                     self._keep(replace(layout, moved={**layout.moved, namespace: new}))
             except BaseException:
-                old.take_back.remote(source, namespace)
+                old.of.remote(source, "take_back", namespace)
                 for one in actors:
                     one.drop.remote(new)
                 raise
@@ -279,7 +286,7 @@ class Coordinator:
             for shard, place in places.items():
                 others = [self._told.get((shard, to), 0) for to in places if to != shard]
                 since = min(others, default=0)
-                asked[shard] = self._hosts[place.primary].public_since.remote(shard, since)
+                asked[shard] = self._hosts[place.primary].of.remote(shard, "public_since", since)
             for shard, one in asked.items():
                 with suppress(Exception):  # of Ray: the next time
                     self._tell(shard, ray.get(one, timeout=_MERGE_S), places)
@@ -290,8 +297,8 @@ class Coordinator:
             if to == shard or self._told.get((shard, to)) == public.tail:
                 continue
             if public.events or public.whole is not None:
-                sent[to] = self._hosts[place.primary].renew_public.remote(
-                    to, shard, public, self._layout.moved
+                sent[to] = self._hosts[place.primary].of.remote(
+                    to, "renew_public", shard, public, self._layout.moved
                 )
             else:
                 self._told[shard, to] = public.tail
@@ -321,7 +328,7 @@ class Coordinator:
         if self._plan.snapshots is None:
             raise InvalidInputError("there is no bucket: open the cluster with snapshots=")
         asked = {
-            shard: self._hosts[place.primary].snapshot.remote(shard)
+            shard: self._hosts[place.primary].of.remote(shard, "snapshot")
             for shard, place in self._layout.places.items()
         }
         return {shard: ray.get(one, timeout=_MOVE_S) for shard, one in asked.items()}
@@ -336,6 +343,8 @@ class Coordinator:
                     if name not in asked:
                         asked[name] = self._keeping_up(name)
             self.merge()
+            with suppress(Exception):  # of the bucket: the next time
+                self._empty()
 
     def close(self) -> None:
         """Close every store, and end."""
@@ -419,16 +428,31 @@ class Coordinator:
                         pong["stores"].get(shard, (False, 0, ())),
                     )
                     if place is None and shard >= self._layout.shards:
+                        self._emptied.discard(shard)
                         done.append(self._hosts[name].drop.remote(shard))
                     elif shard in pong["folders"] and place and self._is_whole(shard, place):
                         done.append(self._hosts[name].clear.remote(shard))
                     done += [
-                        self._hosts[name].take_back.remote(shard, namespace)
+                        self._hosts[name].of.remote(shard, "take_back", namespace)
                         for namespace in (gone if leads else ())
                         if self._layout.shards_of(namespace) == (shard,)
                     ]
                 # Before another move begins.
                 ray.get(done, timeout=_PING_S)
+        finally:
+            self._moving.release()
+
+    def _empty(self) -> None:
+        """Remove from the bucket what moves that broke off have left there."""
+        url = self._plan.snapshots
+        if url is None or not self._moving.acquire(blocking=False):
+            return
+        try:
+            layout = self._layout
+            for shard in layout.told.keys() - layout.places.keys() - self._emptied:
+                if shard >= layout.shards:
+                    snapshots.remove(url, shard)
+                    self._emptied.add(shard)
         finally:
             self._moving.release()
 
@@ -535,7 +559,8 @@ class Coordinator:
         kept = kept[: self._duty.wanted - 1]
         primary = self._hosts[place.primary]
         for host in {*place.copies} - {*kept}:
-            ray.get(primary.drop_copy.remote(shard, host), timeout=_PING_S)
+            told = primary.of.remote(shard, "drop_copy", host, "it does not answer")
+            ray.get(told, timeout=_PING_S)
         with self._lock:
             self._keep(self._layout.with_place(shard, replace(place, copies=kept)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import pickle
 import shutil
 import threading
 import time
@@ -15,10 +16,11 @@ from typing import Any
 
 import ray
 from ray.util.metrics import Gauge, Histogram
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from cvx.cluster import packing, replication, snapshots
+from cvx.cluster import replication, snapshots
+from cvx.cluster.client import plain_error
 from cvx.cluster.namespace_rows import NamespaceRows, carve
-from cvx.cluster.public_events import Public
 from cvx.cluster.shard_store import READS, Duty, MovedAwayError, ShardStore, Shipment
 from cvx.errors import CvxError, ReplicaLostError, StoreNotFoundError
 
@@ -29,6 +31,7 @@ LEASE_S = 3.0
 _HAND_S = 30.0
 _SEND_S, _ADOPT_S = 60.0, 600.0
 _CHUNK = 4 * 2**20
+_NICE = 10
 
 Asked = tuple[int, str, str, tuple[str, tuple[str, ...]] | None, Sequence[Any], Mapping[str, Any]]
 """Shard, request, verb, namespace and what is shared, arguments and options."""
@@ -102,14 +105,17 @@ class Host:
             "born": self._born,
             "now": time.monotonic(),
             "pid": os.getpid(),
-            "node": ray.get_runtime_context().get_node_id(),
+            "node": self._node(),
             "stores": stores,
             "folders": self._unopened(),
         }
 
+    def _node(self) -> str:
+        return ray.get_runtime_context().get_node_id()
+
     def call(self, asked: Asked) -> bytes:
-        """Do one verb; returns ("ok", answer), ("error", why) or where else to ask, packed."""
-        return packing.pack(self.answer(asked))
+        """Do one verb; returns ("ok", answer), ("error", why) or where else to ask, pickled."""
+        return pickle.dumps(self.answer(asked), protocol=5)
 
     def many(self, calls: Sequence[Asked]) -> list[bytes]:
         """Do several verbs, one after the other."""
@@ -133,7 +139,7 @@ class Host:
                 return "error", error
             raise
         if store.archive is not None:
-            store.archive.keep_up(self._root, only_if_many=True)
+            store.archive.keep_up(only_if_many=True)
         self._seconds.observe(time.perf_counter() - began, {"verb": verb})
         return "ok", answer
 
@@ -201,7 +207,7 @@ class Host:
                 archive = snapshots.Archive(self._url, shard, epoch, store.memory.record)
                 # What was written before it leads may be in no object yet. Where the bucket fails,
                 # it does not lead.
-                archive.snapshot(self._root)
+                archive.snapshot()
                 store.archive = archive
             store.lead(epoch, gone, copies)
 
@@ -265,10 +271,18 @@ class Host:
             if shard not in self._stores:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def drop_copy(self, shard: int, host: str) -> None:
-        """Ship a shard to a host no more."""
-        if shard in self._stores:
-            self._stores[shard].drop_copy(host, "it does not answer")
+    def of(self, shard: int, verb: str, *args: Any) -> Any:
+        """Return what the store of a shard answers to one of its own verbs.
+
+        Raises
+        ------
+        ReplicaLostError
+            There is none here.
+        """
+        store = self._stores.get(shard)
+        if store is None:
+            raise ReplicaLostError(f"{self._name} has no shard {shard}")
+        return getattr(store, verb)(*args)
 
     def join(self, shard: int, host: str) -> None:
         """Send a shard to a host, and count it among the copies from then on.
@@ -283,7 +297,7 @@ class Host:
         store = self._stores[shard]
 
         def finish() -> None:
-            told = self._peer("coordinator").joined.remote(shard, store.epoch, host)
+            told = self._peer("coordinator").counted.remote(shard, store.epoch, host)
             if not ray.get(told, timeout=SYNC_S):
                 raise ReplicaLostError(f"another host leads shard {shard}: ask that one")
             store.copies.append(host)
@@ -329,7 +343,7 @@ class Host:
             if kept is not None:
                 shipments = [(n, kept.of(change), answers) for n, change, answers in shipments]
             for host in hosts:
-                taken = self._peer(host).take.remote(shard, epoch, shipments)
+                taken = self._peer(host).of.remote(shard, "take", epoch, shipments)
                 problem = str(ray.get(taken, timeout=_HAND_S))
                 if problem:
                     raise ReplicaLostError(f"{host} cannot have shard {shard}: {problem}")
@@ -338,13 +352,18 @@ class Host:
             if kept is None:
                 replication.copy_to(store.memory.record, copy)
             else:
-                carve(store.memory.record, copy, kept)
+                # In a process of its own: here it would hold up those that write.
+                here = NodeAffinitySchedulingStrategy(self._node(), soft=False)
+                carving = ray.remote(num_cpus=0, max_calls=1)(_carve).options(
+                    scheduling_strategy=here
+                )
+                kept = ray.get(carving.remote(store.memory.record.path, copy, kept))
             for host in hosts:
                 self._send_file(copy, shard, host, epoch, number)
             store.end_joining(key, hand, finish)
         except ray.exceptions.RayError as error:
             raise ReplicaLostError(
-                f"{', '.join(hosts)} cannot have shard {shard}: {packing.plain_error(error)}"
+                f"{', '.join(hosts)} cannot have shard {shard}: {plain_error(error)}"
             ) from error
         finally:
             store.stop_joining(key)
@@ -357,18 +376,6 @@ class Host:
                 ray.get(peer.receive.remote(shard, chunk, first=first), timeout=_SEND_S)
                 first = False
         ray.get(peer.follow.remote(shard, epoch, number), timeout=_ADOPT_S)
-
-    def take_back(self, shard: int, namespace: str) -> None:
-        """Have a namespace again, whose move broke off."""
-        self._stores[shard].gone.discard(namespace)
-
-    def public_since(self, shard: int, seq: int) -> Public:
-        """Return what others may see of a shard, and changed after a number of its journal."""
-        return self._stores[shard].public_since(seq)
-
-    def renew_public(self, shard: int, of: int, public: Public, moved: Mapping[str, int]) -> None:
-        """Take over what others may see of another shard."""
-        self._stores[shard].renew_public(of, public, moved)
 
     # What other hosts say.
 
@@ -387,16 +394,6 @@ class Host:
             store = self._stores.get(shard) or self._open(shard)
             store.follow(epoch, store.number if number is None else number)
 
-    def take(self, shard: int, epoch: int, shipments: Sequence[Shipment]) -> str:
-        """Store what the primary of a shard ships; returns why not, "" where it is synced."""
-        store = self._stores.get(shard)
-        return store.take(epoch, shipments) if store else f"there is no shard {shard} here"
-
-    def snapshot(self, shard: int) -> str | None:
-        """Write a snapshot of a shard to the bucket; returns its name."""
-        archive = self._stores[shard].archive
-        return None if archive is None else archive.snapshot(self._root)
-
     def keep_up(self, moved: Mapping[str, int]) -> list[tuple[int, str]]:
         """Do what can wait a second: for the bucket, for copies, for namespaces that have gone.
 
@@ -407,7 +404,7 @@ class Host:
             with suppress(CvxError):
                 erased += [(shard, name) for name in store.keep_up(moved)]
             if store.archive is not None:
-                store.archive.keep_up(self._root)
+                store.archive.keep_up()
         return erased
 
     def close(self) -> None:
@@ -437,7 +434,7 @@ class Host:
 
     def _send(self, store: ShardStore, host: str, shipments: Sequence[Shipment]) -> str:
         try:
-            taken = self._peer(host).take.remote(store.shard, store.epoch, shipments)
+            taken = self._peer(host).of.remote(store.shard, "take", store.epoch, shipments)
             problem = str(ray.get(taken, timeout=SYNC_S))
         except Exception as error:  # of Ray: the node is gone, or does not answer
             problem = f"{type(error).__name__}: {host} did not take a change"
@@ -449,6 +446,12 @@ class Host:
     def _may_go_on_without(self, store: ShardStore, host: str, why: str) -> bool:
         """Tell the coordinator that a host is no copy any more, before anything is acknowledged."""
         with suppress(Exception):  # it looks for itself, too
-            known = self._peer("coordinator").lost.remote(store.shard, store.epoch, host, why)
+            known = self._peer("coordinator").counted.remote(store.shard, store.epoch, host, why)
             return bool(ray.get(known, timeout=SYNC_S))
         return False
+
+
+def _carve(source: str, path: Path, kept: NamespaceRows) -> NamespaceRows:
+    """Carve in the background."""
+    os.nice(_NICE)
+    return carve(source, path, kept)

@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 import ray
 
 from cvx.arguments import a_text, an_event, checked, wrong
-from cvx.cluster.client import ElsewhereError, Missing, Request, ShardClient
+from cvx.cluster.client import ElsewhereError, Missing, Request, ShardClient, plain_error
 from cvx.cluster.episode import ClusterEpisode
 from cvx.cluster.layout import FIRST_ID
 from cvx.cluster.namespace_rows import by_shard
-from cvx.cluster.packing import plain_error
 from cvx.errors import (
     EmbedderError,
     MissingShardsError,
-    NamespaceError,
     StoreError,
     UnknownError,
 )
 from cvx.memory.aio import VERBS, Aio
+from cvx.memory.namespace_access import Identity
 from cvx.memory.write_verbs import rows_of
 from cvx.recall.context import Context
 from cvx.recall.trace import Hits, Trace
 from cvx.store.erase import Erased
 from cvx.store.namespaces import check_also, check_namespace
 from cvx.store.transfer import Imported, format_of, reader_of
-from cvx.types import DEFAULT_NAMESPACE, AnEvent, Cue, Event, Hit, IntArray
+from cvx.types import AnEvent, Cue, Event, Hit, IntArray
 
 if TYPE_CHECKING:
     from weakref import WeakSet
@@ -61,61 +61,36 @@ class Events(list[Event]):
     missing: tuple[str, ...] = ()
 
 
-class Everywhere:
-    """Calls a noun of every shard; answers come as a dict by shard number.
-
-    ``admin.export`` writes one file a shard, each on the disk of the host that leads it: its path
-    has ``{shard}`` in it. ``admin.import_`` reads a file of who asks, and puts each namespace where
-    it belongs. There is no ``admin.transaction``: one shard's cannot hold the others'.
-
-    Parameters
-    ----------
-    memory : ClusterMemory
-        Of the cluster.
-    of : str
-        "admin" or "frames".
-    """
-
-    def __init__(self, memory: ClusterMemory, of: str) -> None:
-        self._memory, self._of = memory, of
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-
-        verb = f"{self._of}.{name}"
-        if verb == "admin.transaction":
-            raise StoreError(
-                "a cluster has no transaction: add_many writes the events of a namespace all or "
-                "none"
-            )
-
-        own = {"admin.export": self._memory._export, "admin.import_": self._memory._import}
-        return own.get(verb) or partial(self._memory.everywhere, verb)
-
-
 class Noun:
-    """Calls a noun (causes, learning) on the shard of the namespace.
+    """Calls a noun of a memory: causes and learning of a namespace, admin and frames of every shard.
+
+    Of ``admin`` and ``frames`` every shard is asked: ``memory.admin.check()`` is a dict of lists by
+    number. ``admin.export`` writes one file a shard, each on the disk of the host that leads it:
+    its path has ``{shard}`` in it. ``admin.import_`` reads a file of who asks, and puts each
+    namespace where it belongs. There is no ``admin.transaction``.
 
     Parameters
     ----------
-    memory : ClusterMemory
-        In whose name.
     of : str
-        "causes" or "learning".
+        Its name.
+    ask : callable
+        Asks for a verb, such as "causes.pending", with its arguments.
+    own : mapping
+        What is done otherwise, by verb.
     """
 
-    def __init__(self, memory: ClusterMemory, of: str) -> None:
-        self._memory, self._of = memory, of
+    def __init__(
+        self,
+        of: str,
+        ask: Callable[..., Any],
+        own: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
+    ) -> None:
+        self._of, self._ask, self._own = of, ask, own
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-
-        def done(*args: Any, **options: Any) -> Any:
-            return self._memory._ask(f"{self._of}.{name}", args, options)
-
-        return done
+        return self._own.get(name) or partial(self._ask, f"{self._of}.{name}")
 
 
 class ClusterMemory:
@@ -146,29 +121,26 @@ class ClusterMemory:
         embedder: Embedder | None = None,
         *,
         users: WeakSet[ShardClient] | None = None,
-        bound: tuple[str, tuple[str, ...]] | None = None,
+        identity: Identity | None = None,
     ) -> None:
         self._client, self._coordinator, self._embedder = client, coordinator, embedder
-        self._users, self._bound = users, bound
+        self._users, self._identity = users, identity or Identity()
         if users is not None:
             users.add(client)
-        self.causes, self.learning = Noun(self, "causes"), Noun(self, "learning")
+        self.causes, self.learning = Noun("causes", self._ask), Noun("learning", self._ask)
         self.aio = Aio(self, (*VERBS, "recall_many"))
 
     # Who asks, and whom.
 
-    def _whose(self, namespace: str | None) -> str:
-        own = DEFAULT_NAMESPACE if self._bound is None else self._bound[0]
-        if namespace is None or check_namespace(namespace) == own:
-            return own
-        if self._bound is not None:
-            raise NamespaceError(
-                f"namespace is {namespace!r}, but this memory is bound to {own!r}: leave it out, "
-                "or ask the memory that made it"
-            )
-        return namespace
+    def _request(
+        self, shard: int, verb: str, args: Sequence[Any], options: Any, whose: str | None = None
+    ) -> Request:
+        own = self._identity
+        return Request(
+            shard, verb, (own.namespace, own.also) if own.bound else None, args, options, whose
+        )
 
-    def _ask(self, verb: str, args: Sequence[Any] = (), options: Mapping[str, Any] = {}) -> Any:
+    def _ask(self, verb: str, /, *args: Any, **options: Any) -> Any:
         """Ask the one shard that holds what is meant, or each that may."""
         end = time.monotonic() + self._client.patience_s
         while True:
@@ -188,7 +160,7 @@ class ClusterMemory:
     ) -> list[Request]:
         """Return a request for each shard that may hold what is meant, the likeliest first."""
         layout, named = self._client.layout, options.get("namespace")
-        if self._bound is None and named is None and verb in _BY_EVENT and args:
+        if not self._identity.bound and named is None and verb in _BY_EVENT and args:
             first = args[0]
             some = first if isinstance(first, list | tuple) else [first]
             numbers = [an_event("event", one) for one in some if not isinstance(one, str)]
@@ -196,16 +168,13 @@ class ClusterMemory:
                 begun = min(numbers) >> FIRST_ID
                 others = sorted({*layout.moved.values()} - {begun})
                 known = [shard for shard in (begun, *others) if shard in layout.places]
-                return self._everywhere(verb, args, options, known or sorted(layout.places))
-        whose, shards = self._whose(named), layout.shards_of(self._whose(named))
+                asked = known or sorted(layout.places)
+                return [self._request(shard, verb, args, options) for shard in asked]
+        whose = self._identity.named(named)
+        shards = layout.shards_of(whose)
         if verb in ("add", "episode"):
             shards = (layout.shard_of(whose, options.get("entity")),)
-        return [Request(shard, verb, self._bound, args, options, whose) for shard in shards]
-
-    def _everywhere(
-        self, verb: str, args: Sequence[Any], options: Mapping[str, Any], shards: Sequence[int]
-    ) -> list[Request]:
-        return [Request(shard, verb, self._bound, args, options) for shard in shards]
+        return [self._request(shard, verb, args, options, whose) for shard in shards]
 
     def _given(self, answer: Any) -> Any:
         if isinstance(answer, Missing):
@@ -240,13 +209,13 @@ class ClusterMemory:
             As ``Memory.add``.
         """
         try:
-            added: Event = self._ask("add", [text], options)
+            added: Event = self._ask("add", text, **options)
         except EmbedderError:
             if self._embedder is None or options.get("vector") is not None:
                 raise
             # This node may reach what that of the shard cannot.
             vector = self._embedder.embed([text])[0]
-            added = self._ask("add", [text], {**options, "vector": vector})
+            added = self._ask("add", text, **options | {"vector": vector})
         return added
 
     def add_many(
@@ -264,21 +233,21 @@ class ClusterMemory:
         ndarray of shape (n,), int64
             The ids, in order.
         """
-        own = self._whose(namespace)
+        own = self._identity.named(namespace)
         layout = self._client.layout
         listed = list(rows_of(items))
         # By namespace too: each may move by itself.
         stores: dict[tuple[int, str], list[int]] = {}
         for place, item in enumerate(listed):
             named, entity = _names_of(item)
-            whose = self._whose(named or own)
+            whose = self._identity.named(named or own)
             stores.setdefault((layout.shard_of(whose, entity), whose), []).append(place)
         ids: dict[int, list[int]] = {}
         asked = []
         for (shard, whose), places in stores.items():
             options = {"namespace": whose, **({"again": True} if again else {})}
             some = [listed[place] for place in places]
-            asked.append(Request(shard, "add_many", self._bound, [some], options, whose))
+            asked.append(self._request(shard, "add_many", [some], options, whose))
         for places, found in zip(stores.values(), self._client.all(asked), strict=True):
             given = self._given(found).tolist()
             if len(given) == len(places):
@@ -289,12 +258,12 @@ class ClusterMemory:
 
     def update(self, event: AnEvent, **options: Any) -> Event:
         """Change what is given of an event; as ``Memory.update``."""
-        changed: Event = self._ask("update", [event], options)
+        changed: Event = self._ask("update", event, **options)
         return changed
 
     def link(self, cause: AnEvent, effect: AnEvent, kind: str = "caused", **options: Any) -> Any:
         """Say that one event led to another, both of one shard; as ``Memory.link``."""
-        return self._ask("link", [cause, effect, kind], options)
+        return self._ask("link", cause, effect, kind, **options)
 
     def forget(self, events: Any = None, **options: Any) -> list[int]:
         """Archive events; as ``Memory.forget``."""
@@ -308,11 +277,12 @@ class ClusterMemory:
         """
         done: Erased = self._of_events("erase", events, options)
         if not options.get("dry_run"):
-            self._settle()
+            # No other shard, and no snapshot, is to have what was erased.
+            self._direct("settle")
         return done
 
     def _of_events(self, verb: str, events: Any, options: Mapping[str, Any]) -> Any:
-        if events is None or self._bound is not None or options.get("namespace") is not None:
+        if events is None or self._identity.bound or options.get("namespace") is not None:
             told = [self._given(one) for one in self._gather(verb, [events], options)[0]]
         else:
             some = events if isinstance(events, Iterable) else [events]
@@ -320,15 +290,11 @@ class ClusterMemory:
             for one in some:
                 number = an_event("event", one)
                 by_shard.setdefault(number >> FIRST_ID, []).append(number)
-            told = [self._ask(verb, [listed], options) for listed in by_shard.values()] or [[]]
+            told = [self._ask(verb, listed, **options) for listed in by_shard.values()] or [[]]
         if verb == "forget":
             return [one for some in told for one in some]
         gone = tuple(one for some in told for one in some.events)
         return Erased(gone, all(some.complete for some in told))
-
-    def _settle(self) -> None:
-        """See to it that no other shard and no snapshot has what was erased."""
-        self._direct("settle")
 
     def _direct(self, verb: str, *args: Any, seconds: float | None = None) -> Any:
         """Ask the coordinator, also while Ray starts it anew on another node.
@@ -367,13 +333,13 @@ class ClusterMemory:
                 "what is shown has no decision: a copy of the shard answered in place of its "
                 "leader, and writes nothing down; recall again, and say it of that"
             )
-        self._ask("feedback", [number], options)
+        self._ask("feedback", number, **options)
 
     # Reading.
 
     def get(self, event: AnEvent | None = None, **options: Any) -> Event:
         """Return an event by its id or its key; as ``Memory.get``."""
-        found: Event = self._ask("get", [] if event is None else [event], options)
+        found: Event = self._ask("get", *([] if event is None else [event]), **options)
         return found
 
     def events(self, where: Any = None, **options: Any) -> Events:
@@ -399,7 +365,7 @@ class ClusterMemory:
         ``missing`` names the shards that did not answer within the deadline.
         """
         answers, missing = self._gather("recall", [cue, k], options)
-        return _merged(cue, k, answers, missing, self._whose(options.get("namespace")))
+        return _merged(cue, k, answers, missing, self._identity.named(options.get("namespace")))
 
     def recall_many(
         self, cues: Sequence[Any], k: int = 10, *, namespaces: Sequence[str] | None = None
@@ -435,7 +401,7 @@ class ClusterMemory:
                 answers[place].append(answer)
         told = zip(cues, answers, missing, listed, strict=True)
         return [
-            _merged(cue, k, some, tuple(lost), self._whose(named))
+            _merged(cue, k, some, tuple(lost), self._identity.named(named))
             for cue, some, lost, named in told
         ]
 
@@ -458,7 +424,7 @@ class ClusterMemory:
             tuple(hit for one in answers for hit in one.hits),
             answers[0].trace
             if answers
-            else _untold(cue, missing, self._whose(options.get("namespace"))),
+            else _untold(cue, missing, self._identity.named(options.get("namespace"))),
             answers[0].decision if answers else None,
         )
         made.missing = missing
@@ -466,14 +432,14 @@ class ClusterMemory:
 
     def why(self, event_or_words: AnEvent | str, **options: Any) -> Any:
         """Return what led to an event; as ``Memory.why``."""
-        return self._ask("why", [event_or_words], options)
+        return self._ask("why", event_or_words, **options)
 
     def consequences(self, event_or_words: AnEvent | str, **options: Any) -> Any:
         """Return what an event led to; as ``Memory.consequences``."""
-        return self._ask("consequences", [event_or_words], options)
+        return self._ask("consequences", event_or_words, **options)
 
     def __len__(self) -> int:
-        if self._bound is not None:
+        if self._identity.bound:
             return len(self.events())
         return sum(self.everywhere("count").values())
 
@@ -488,7 +454,7 @@ class ClusterMemory:
         if number is None:
             (request,) = self._requests("episode", [], {"goal": goal, **options})
         else:
-            request = Request(number >> FIRST_ID, "episode", self._bound, [], options)
+            request = self._request(number >> FIRST_ID, "episode", [], options)
         return ClusterEpisode(self._client, request, *self._client.one(request))
 
     def as_of(self, known_at: Any) -> NoReturn:
@@ -509,31 +475,27 @@ class ClusterMemory:
     @checked(namespace=a_text)
     def within(self, namespace: str, *, also: Sequence[str] = ()) -> Self:
         """Return the same memory in the name of a namespace; as ``Memory.within``."""
-        if self._bound is not None and self._bound[0] != namespace:
-            self._whose(namespace)
-        bound = check_namespace(namespace), check_also(also)
-        return type(self)(self._client, self._coordinator, self._embedder, bound=bound)
+        identity = Identity(self._identity.named(namespace), check_also(also), bound=True)
+        return type(self)(self._client, self._coordinator, self._embedder, identity=identity)
 
     @property
-    def admin(self) -> Everywhere:
+    def admin(self) -> Noun:
         """What keeps stores in order, of every shard: a dict by number; as ``Memory.admin``."""
-        self._need_root("admin")
-        return Everywhere(self, "admin")
+        self._identity.need_root("admin")
+        own: dict[str, Callable[..., Any]] = {
+            "export": self._export,
+            "import_": self._import,
+            "transaction": self._no_transaction,
+        }
+        return Noun("admin", self.everywhere, own)
 
     @property
-    def frames(self) -> Everywhere:
+    def frames(self) -> Noun:
         """The frames of every shard, a dict by number; as ``Memory.frames``."""
-        self._need_root("frames")
-        return Everywhere(self, "frames")
+        self._identity.need_root("frames")
+        return Noun("frames", self.everywhere)
 
-    def _need_root(self, what: str) -> None:
-        if self._bound is not None:
-            raise NamespaceError(
-                f"{what} is of the whole cluster, but this memory is bound to {self._bound[0]!r}: "
-                "ask the memory that made it"
-            )
-
-    def everywhere(self, verb: str, *args: Any, **options: Any) -> dict[int, Any]:
+    def everywhere(self, verb: str, /, *args: Any, **options: Any) -> dict[int, Any]:
         """Return what each shard answers to a verb, by number.
 
         Raises
@@ -542,25 +504,28 @@ class ClusterMemory:
             One of them did not answer.
         """
         shards = sorted(self._client.layout.places)
-        told = self._client.all(self._everywhere(verb, args, options, shards))
-        return dict(zip(shards, map(self._given, told), strict=True))
+        return self._each([self._request(shard, verb, args, options) for shard in shards])
+
+    def _each(self, requests: Sequence[Request]) -> dict[int, Any]:
+        told = map(self._given, self._client.all(requests))
+        return {one.shard: answer for one, answer in zip(requests, told, strict=True)}
+
+    def _no_transaction(self) -> Any:
+        raise StoreError(
+            "a cluster has no transaction: add_many writes the events of a namespace all or none"
+        )
 
     def _export(self, path: str | os.PathLike[str], **options: Any) -> dict[int, Any]:
         """Write what each shard knows to a file of its own, on the disk of its host."""
-        whole, shards = str(Path(path).absolute()), sorted(self._client.layout.places)
-        if "{shard}" not in whole and len(shards) > 1:
+        count = len(self._client.layout.places)
+        if "{shard}" not in os.fspath(path) and count > 1:
             raise wrong(
                 "path",
                 os.fspath(path),
-                f"one with {{shard}} in it, such as all-{{shard}}.jsonl: each of the {len(shards)} "
+                f"one with {{shard}} in it, such as all-{{shard}}.jsonl: each of the {count} "
                 "shards is written to a file of its own, on the disk of its host",
             )
-        asked = [
-            Request(shard, "admin.export", None, [whole.replace("{shard}", str(shard))], options)
-            for shard in shards
-        ]
-        told = map(self._given, self._client.all(asked))
-        return dict(zip(shards, told, strict=True))
+        return self.everywhere("admin.export", str(Path(path).absolute()), **options)
 
     def _import(
         self,
@@ -574,15 +539,12 @@ class ClusterMemory:
         The file is on the disk of who asks; it is read whole. Each shard takes in all that is its
         own, or nothing of it.
         """
+        layout, options = self._client.layout, {"again": again}
         incoming = reader_of(Path(path), format_of(Path(path), format))
-        layout = self._client.layout
         found = by_shard(incoming, layout.places, layout.shard_of)
-        asked = [
-            Request(shard, "take_in", None, [rows], {"again": again})
-            for shard, rows in found.items()
-        ]
-        told = map(self._given, self._client.all(asked))
-        return dict(zip(found, told, strict=True))
+        return self._each(
+            [self._request(shard, "take_in", [rows], options) for shard, rows in found.items()]
+        )
 
     def stats(self) -> dict[str, Any]:
         """Return health, sizes and places: what lives where, and what does not answer.
@@ -596,11 +558,11 @@ class ClusterMemory:
             the hosts that this client does not ask for a moment; "misses", how often one did not
             answer it.
         """
-        self._need_root("stats")
+        self._identity.need_root("stats")
         told: dict[str, Any] = self._direct("health")
         self._client.look_again(at_once=True)
         shards = sorted(self._client.layout.places)
-        answers = self._client.all(self._everywhere("admin.stats", (), {}, shards))
+        answers = self._client.all([self._request(one, "admin.stats", (), {}) for one in shards])
         for shard, answer in zip(shards, answers, strict=True):
             if not isinstance(answer, Missing):
                 told["shards"][shard] |= answer
@@ -629,20 +591,8 @@ class ClusterMemory:
         int
             The number of its shard.
         """
-        self._need_root("move")
-        self._client.check_open()
-        before = self._client.layout.moved.get(check_namespace(namespace))
-        try:
-            shard = int(ray.get(self._coordinator.move.remote(namespace, host), timeout=patience_s))
-        except ray.exceptions.RayTaskError as error:
-            raise plain_error(error) from None
-        except ray.exceptions.ActorUnavailableError as error:
-            # The coordinator died at it; what it had kept by then is so.
-            self._client.look_again(self._client.patience_s, at_once=True)
-            after = self._client.layout.moved.get(namespace)
-            if after is None or after == before:
-                raise StoreError(f"the move of {namespace!r} broke off: ask again") from error
-            shard = after
+        self._identity.need_root("move")
+        shard: int = self._direct("move", check_namespace(namespace), host, seconds=patience_s)
         self._client.look_again(at_once=True)
         return shard
 
@@ -660,7 +610,7 @@ class ClusterMemory:
         MissingShardsError
             Who leads its shard did not say within ``patience_s`` whether it holds something.
         """
-        self._need_root("spread")
+        self._identity.need_root("spread")
         options = {"namespace": namespace}
         for request in self._requests("holds", [], options):
             try:
@@ -684,7 +634,7 @@ class ClusterMemory:
 
     def snapshot(self) -> dict[int, str]:
         """Write a snapshot of every shard to the bucket; returns their names."""
-        self._need_root("snapshot")
+        self._identity.need_root("snapshot")
         named: dict[int, str] = self._direct("snapshot", seconds=600.0)
         return named
 
@@ -695,7 +645,7 @@ class ClusterMemory:
         of it, too; with ``stop`` this one does, whoever made it and has it open: so a cluster ends
         whose maker died. What ``within`` returned leaves nothing by itself.
         """
-        if self._bound is not None or self._client.closed:
+        if self._identity.bound or self._client.closed:
             return
         self._client.close()
         if self._users is not None:
@@ -718,7 +668,8 @@ class ClusterMemory:
 
     def __repr__(self) -> str:
         layout = self._client.layout
-        whose = "" if self._bound is None else f", within {self._bound[0]!r}"
+        own = self._identity
+        whose = f", within {own.namespace!r}" if own.bound else ""
         hosts = {host for place in layout.places.values() for host in place.hosts()}
         return f"<ClusterMemory of {len(layout.places)} shards on {len(hosts)} hosts{whose}>"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from cvx.store import Record, rows
 from cvx.store.database import read_only
 from cvx.store.history import FIRST_KEPT
 from cvx.store.rows import whose_use
-from cvx.store.transfer.format import Header, Incoming, batches
+from cvx.store.transfer.format import Incoming, batches
 from cvx.types import ENTITY_KEY, entity_name
 
 
@@ -96,13 +97,13 @@ def _is_copy(event: dict[str, Any]) -> bool:
     return told is not None and ORIGIN in told and type(json.loads(told).get(ORIGIN)) is int
 
 
-def carve(record: Record, path: Path, kept: NamespaceRows) -> None:
+def carve(source_path: str, path: Path, kept: NamespaceRows) -> NamespaceRows:
     """Write what is kept of a record to a new one, in one view of it that writers do not change.
 
     Ids and times stay. Of the journal its end stays: what was overwritten before is gone, as when
-    a history is shortened.
+    a history is shortened. Returns ``kept``, which knows its events now.
     """
-    with read_only(Path(record.path)) as source, Record(path) as target:
+    with read_only(Path(source_path)) as source, Record(path) as target:
         last: list[Row] = []
         for table, some in batches(source):
             if table == "journal":
@@ -112,38 +113,19 @@ def carve(record: Record, path: Path, kept: NamespaceRows) -> None:
         meta = source.execute("SELECT key, value FROM meta").fetchall()
         since = [(FIRST_KEPT, str(row[0])) for row in last]
         apply(target, Change({"meta": [*meta, *since], "journal": last}))
+    return kept
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """The rows of an export that one shard is to take in.
-
-    Parameters
-    ----------
-    header : Header
-        Of the export, with the counts of these rows.
-    kept : dict of str to list
-        The rows, by table.
-    """
-
-    header: Header
-    kept: dict[str, list[Row]]
-
-    @property
-    def namespaces(self) -> set[str]:
-        """Of which namespaces there are events."""
-        at = rows.COLUMNS["events"].index("namespace")
-        return {row[at] for row in self.kept["events"]}
-
-    @property
-    def incoming(self) -> Incoming:
-        """An export of these rows alone."""
-        return Incoming(self.header, iter(self.kept.items()))
+def namespaces_of(rows_of_export: Incoming) -> set[str]:
+    """Return of which namespaces there are events in what ``by_shard`` returned."""
+    at = rows.COLUMNS["events"].index("namespace")
+    (events,) = (some for table, some in copy(rows_of_export.batches) if table == "events")
+    return {row[at] for row in events}
 
 
 def by_shard(
     incoming: Incoming, shards: Iterable[int], shard_of: Callable[[str, str | None], int]
-) -> dict[int, Selected]:
+) -> dict[int, Incoming]:
     """Return the rows of an export for each shard that has some; all of them are in memory.
 
     What was learned and logged belongs to the history it is of, and is left out, as are copies of
@@ -160,7 +142,10 @@ def by_shard(
             for shard, one in kept.items():
                 found[shard][table] += [row for row in some if one.has(table, row)]
     return {
-        shard: Selected(replace(incoming.header, counts={t: len(r) for t, r in some.items()}), some)
+        shard: Incoming(
+            replace(incoming.header, counts={table: len(rows) for table, rows in some.items()}),
+            iter([*some.items()]),
+        )
         for shard, some in found.items()
         if any(some.values())
     }

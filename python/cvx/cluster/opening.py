@@ -138,7 +138,7 @@ def open(  # noqa: A001
     else:
         running: Any = ray.get(coordinator.plan.remote())
         _check_same(given, running)
-    client = ShardClient(coordinator, space, deadline_s, patience_s)
+    client = ShardClient(coordinator, deadline_s, patience_s)
     return ClusterMemory(client, coordinator, here, users=_USERS.get(coordinator._actor_id.hex()))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from cvx.cluster import public_events, replication
 from cvx.cluster.layout import FIRST_ID
+from cvx.cluster.namespace_rows import namespaces_of
 from cvx.cluster.public_events import IS_COPY, ORIGIN, check_not_reserved, origin_of
 from cvx.cluster.replication import Capture, Change
 from cvx.cluster.snapshots import Archive
@@ -252,6 +253,8 @@ class ShardStore:
         if not self.gone:
             return
         named = {bound[0] if bound is not None else options.get("namespace")}
+        if verb == "take_in":
+            named |= namespaces_of(args[0])
         listed = [self._inward(one) for one in args[: _EVENTS.get(verb, 0)]]
         events = [one for some in listed for one in (some if type(some) is list else [some])]
         numbers = [one for one in events if type(one) is int and one >> FIRST_ID == self.shard]
@@ -308,9 +311,9 @@ class ShardStore:
         if verb == "holds":
             return self._holds(options["namespace"])
         if verb == "take_in":
-            if args[0].namespaces & self.gone:
-                raise MovedAwayError
-            return import_into(self.memory.record, args[0].incoming, **options)
+            return import_into(self.memory.record, args[0], **options)
+        if verb == "admin.export":
+            args = [args[0].replace("{shard}", str(self.shard))]
         thing: Any = memory
         for name in verb.split("."):
             thing = getattr(thing, name)
@@ -503,6 +506,14 @@ class ShardStore:
             self._check_leads()
             hand_over()
             finish()
+
+    def take_back(self, namespace: str) -> None:
+        """Have a namespace again, whose move broke off."""
+        self.gone.discard(namespace)
+
+    def snapshot(self) -> str | None:
+        """Write a snapshot to the bucket; returns its name."""
+        return None if self.archive is None else self.archive.snapshot()
 
     def stop_joining(self, key: str) -> None:
         """Keep nothing for who was sent a copy any more."""

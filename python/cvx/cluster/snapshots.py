@@ -58,12 +58,12 @@ class Archive:
         with self._lock:
             self._waiting.append(change.to_json())
 
-    def keep_up(self, folder: Path, *, only_if_many: bool = False) -> None:
+    def keep_up(self, *, only_if_many: bool = False) -> None:
         """Write what waits, or a new snapshot where there are many changes since the last."""
         if only_if_many and len(self._waiting) < _MUCH:
             return
         if self._since + len(self._waiting) >= _MOST:
-            self.snapshot(folder)
+            self.snapshot()
         else:
             self.flush()
 
@@ -75,11 +75,11 @@ class Archive:
                 self._since += len(self._waiting)
                 self._waiting.clear()
 
-    def snapshot(self, folder: Path) -> str:
+    def snapshot(self) -> str:
         """Write a snapshot, and remove what it makes needless; returns its name."""
         with self._lock:
             self.flush()
-            copy = folder / f"{Path(self._root).name}.snapshot"
+            copy = Path(self._record.path).with_suffix(".snapshot")
             try:
                 replication.copy_to(self._record, copy)
                 name = self._next("db")
@@ -92,6 +92,14 @@ class Archive:
                     self._files.rm_file(old)
             self._since = 0
             return name
+
+
+def remove(url: str, shard: int) -> None:
+    """Remove all that there is of a shard."""
+    files, root = _files(url)
+    there = f"{root}/shard-{shard:05d}"
+    if files.exists(there):
+        files.rm(there, recursive=True)
 
 
 def restore(url: str, shard: int, folder: Path) -> bool:
