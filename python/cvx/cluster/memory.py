@@ -62,7 +62,7 @@ class Events(list[Event]):
 
 
 class Noun:
-    """Calls a noun of a memory: causes and learning of a namespace, admin and frames of every shard.
+    """Calls a noun of a memory: causes or learning of a namespace, admin or frames of all shards.
 
     Of ``admin`` and ``frames`` every shard is asked: ``memory.admin.check()`` is a dict of lists by
     number. ``admin.export`` writes one file a shard, each on the disk of the host that leads it:
