@@ -102,3 +102,29 @@ def test_an_index_from_which_all_was_deleted_takes_as_much_again() -> None:
     assert np.mean(np.array(found) == again[::60]) > 0.97
     index.compact()
     assert len(index) == len(rows)
+
+
+def test_a_memory_that_reads_many_new_events_links_them_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cvx.store import replica
+
+    monkeypatch.setattr(replica, "_CHUNK", 100)
+    with opened(tmp_path) as memory:
+        memory.recall("a note")
+        relinked: list[int] = []
+        relink = RawIndex.relink
+
+        def noted(index: RawIndex) -> None:
+            relinked.append(len(index))
+            relink(index)
+
+        monkeypatch.setattr(RawIndex, "relink", noted)
+        for first in range(0, 500, 50):
+            memory.add_many(f"note {at} of the day" for at in range(first, first + 50))
+        found = memory.recall("note 77 of the day")
+        assert relinked[-1] == 500
+        memory.erase(found[1].event)
+        memory.add_many(f"letter {at}" for at in range(50))
+        assert memory.recall("letter 30")[0].text == "letter 30"
+        assert all(size >= 100 for size in relinked)

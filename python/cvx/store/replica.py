@@ -263,7 +263,7 @@ class Replica:
         bound = node_bound(int(self.index.stats()["nodes"]))
         if first <= last:
             _fill(self.index, min(first, bound))
-            _insert_all(self.record, self.index, first, min(last, bound))
+            _insert_all(self.record, self.index, first, min(last, bound), last - first + 1)
         return True
 
 
@@ -292,12 +292,8 @@ def build(record: Record, index: RawIndex, first: int = 0) -> None:
     )
     for (node,) in beyond:
         _refuse(record, node, f"its id is beyond {bound}")
-    # Links of many are made at less cost together; few would be linked anew with all others.
-    together = count - first >= max(_CHUNK, int(index.stats()["nodes"]))
-    _insert_all(record, index, first, bound, link=not together)
+    _insert_all(record, index, first, bound, count)
     _fill(index, _next_node(record, index))
-    if together:
-        index.relink()
     for edge in record.links():
         try:
             _link(index, edge.from_node, edge.to_node, edge.kind, edge.weight)
@@ -318,9 +314,10 @@ def _next_node(record: Record, index: RawIndex) -> int:
     return int(told)
 
 
-def _insert_all(
-    record: Record, index: RawIndex, first: int, last: int, *, link: bool = True
-) -> None:
+def _insert_all(record: Record, index: RawIndex, first: int, last: int, count: int) -> None:
+    """Insert the nodes from first to last, ``count`` of them at the most."""
+    # Many are linked together at less cost; few would be linked anew with all that are there.
+    together = min(count, last - first + 1) >= max(_CHUNK, int(index.stats()["nodes"]))
     while True:
         (end,) = record.query(
             "SELECT max(node) FROM (SELECT node FROM events WHERE node BETWEEN ?1 AND ?2"
@@ -329,9 +326,11 @@ def _insert_all(
             (first, last, _CHUNK),
         )[0]
         if end is None:
-            return
-        _insert(record, index, first, end, link=link)
+            break
+        _insert(record, index, first, end, link=not together)
         first = end + 1
+    if together:
+        index.relink()
 
 
 _AT = {name: place for place, name in enumerate(rows.COLUMNS["events"])}
