@@ -112,7 +112,7 @@ bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, games, t
 	missed=0
 	$(PY) -m benches.peers $(ARGS) || missed=1
 	$(PY) -m benches.decision || missed=1
-	$(PY) -m benches.closing --models gradual || missed=1
+	$(PY) -m benches.episode_end --models gradual || missed=1
 	$(PY) -m benches.advice || missed=1
 	$(PY) -m benches.engine || missed=1
 	$(PY) -m benches.store || missed=1
@@ -125,7 +125,7 @@ bench: $(NATIVE) .venv/.minilm ## the index beside hnswlib, a decision, games, t
 	$(PY) -m benches.causal || missed=1
 	$(PY) -m benches.characters || missed=1
 	$(PY) -m benches.learning.next_action || missed=1
-	$(PY) -m benches.learning.tau || missed=1
+	$(PY) -m benches.learning.tau_bench || missed=1
 	$(PY) -m benches.million || missed=1
 	cargo bench --quiet -p cvx-benches || missed=1
 	exit $$missed

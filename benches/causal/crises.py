@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from benches.causal.fusing import Found, cases, measured
+from benches.causal.generated_crises import Recipe
 from benches.causal.known_rules import (
     Given,
     Rule,
@@ -22,7 +23,6 @@ from benches.causal.known_rules import (
     tcmf,
     total,
 )
-from benches.causal.plots import Recipe
 from benches.causal.report import Figure, Report
 from benches.causal.scenarios import Encoder, Geometry, Rows, Told
 from benches.causal.stories import Stories

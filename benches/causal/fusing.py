@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benches.causal.generated_crises import Recipe
 from benches.causal.known_rules import Given, Rule, given
-from benches.causal.plots import Recipe
 from benches.causal.scenarios import Encoder, scenario
 
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import networkx as nx  # type: ignore[import-untyped]
 import numpy as np
 
-from benches.causal.plots import NOW
+from benches.causal.generated_crises import NOW
 from benches.causal.scenarios import Scenario
 from cvx.causal.fusion import Ancestors, Blend, Candidates, additive, causal_boost, multiplicative
 from cvx.recall.fusion import reciprocal_rank_fusion

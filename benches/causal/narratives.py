@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benches.causal.logs import Log
+from benches.causal.generated_logs import Log
 from benches.causal.report import Figure, Report
 from cvx.causal import CausalGraph
 from cvx.causal.fusion import Floats

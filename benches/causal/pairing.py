@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from benches.causal import eventstoryline, fitting
 from benches.causal.fitting import Embed, Example, base_of, groups_by_text
-from benches.causal.logs import Chain, Log, interleaved, recurring, stories
+from benches.causal.generated_logs import Chain, Log, interleaved, recurring, stories
 from benches.causal.passages import Passage
 from benches.recalling.minilm import minilm
 from cvx.causal.cause_probability import NAMES, Known, PairModel, Told, Weights, kinds_of, transfer

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from benches.causal.plots import Plot, Recipe, Role, drawn
+from benches.causal.generated_crises import Plot, Recipe, Role, drawn
 from benches.causal.stories import Stories
 
 Rows = npt.NDArray[np.float32]

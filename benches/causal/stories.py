@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benches.causal.plots import Plot, Role
+from benches.causal.generated_crises import Plot, Role
 
 _FILE = Path(__file__).with_name("stories.toml")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 
+from benches.learning.choice_counts import Choice, Shares
 from benches.learning.neighbours import Neighbours, votes
 from benches.learning.ranking import Columns
-from benches.learning.shares import Choice, Shares
 from benches.learning.states import State
 
 _VOTES = ((5, 6.0), (15, 6.0), (40, 6.0), (15, 2.0))

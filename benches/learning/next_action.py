@@ -27,7 +27,7 @@ import numpy as np
 from benches.figures import RUNS, Figure, leave
 from benches.learning.acts import Acts
 from benches.learning.neighbours import Neighbours, Vectors, votes
-from benches.learning.places import Places, place_of, relation_odds
+from benches.learning.next_places import Places, place_of, relation_odds
 from benches.learning.ranking import ranked
 from benches.learning.states import State, masked, nouns_of, states
 from cvx.embed import LexicalEmbedder

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benches.growing_index import HEADER, Mixture, exponent, grown, show
-from benches.peers import cold
+from benches.peers import first_filters
 from benches.peers.data import real
 from benches.peers.ours import EDGES
 from benches.peers.targets import Line
@@ -55,7 +55,7 @@ def once(workers: Workers, queries: int) -> list[Line]:
             " ms",
             at_most=True,
         ),
-        *cold.lines(workers.ask("cvx", "cold")),
+        *first_filters.lines(workers.ask("cvx", "cold")),
     ]
     workers.ask("cvx", "edges")
     beside = workers.ask("cvx", "beside_plain", 64, min(queries, 300))

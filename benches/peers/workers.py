@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benches.peers import cold, libraries, ours
+from benches.peers import first_filters, libraries, ours
 from benches.peers.data import Data, Ids, K, recall
 
 #: What only cvx is asked.
@@ -24,7 +24,7 @@ ASKED: dict[str, Callable[..., Any]] = {
     "threads": ours.threads,
     "edges": ours.edges,
     "beside_plain": ours.beside_plain,
-    "cold": cold.cold,
+    "cold": first_filters.cold,
 }
 #: The widest walk that is tried.
 WIDEST = 2_000

@@ -13,8 +13,8 @@ from benches.recalling import hotpot as hotpotqa
 from benches.recalling import locomo as talks
 from benches.recalling import passages as cut
 from benches.recalling.baselines import baselines
-from benches.recalling.blocks import BUDGETS
-from benches.recalling.blocks import blocks as whole_turns
+from benches.recalling.context_blocks import BUDGETS
+from benches.recalling.context_blocks import blocks as whole_turns
 from benches.recalling.first_hits import asked_once, calibrated_to
 from benches.recalling.learned import learned
 from benches.recalling.planted import SHARE, TRUST, attacked

@@ -16,7 +16,7 @@ from cvx.errors import InvalidInputError
 from cvx.learn.edges import ALL_EDGES, HELPFUL, edge_bonus
 from cvx.memory import Memory
 from experiments.chat import AuditLog
-from experiments.harness import loops
+from experiments.harness import loop_settings
 from experiments.harness.memories import FrozenMemory, PausableMemory, ShuffledOutcomes
 from experiments.textgames.agent import Agent
 from experiments.textgames.controls import FrequencyPlayer, ShuffledAgent
@@ -48,7 +48,7 @@ class Arm:
 
     name: str
     title: str
-    loop: loops.Loop | None
+    loop: loop_settings.Loop | None
     shown: bool = True
     agent: Mapping[str, Any] = field(default_factory=dict)
     readable: bool = True
@@ -96,50 +96,55 @@ def _plain(value: Any) -> Any:
     return f"{value.__module__}.{value.__qualname__}" if callable(value) else value
 
 
-_FULL = Arm(FOCUS, "full loop", loops.full)
+_FULL = Arm(FOCUS, "full loop", loop_settings.full)
 _CONTROLS = (
     # The best of k in (6, 15, 40) with exponents 1 and 2, on 200 tuning games (seeds 100-104);
     # keeping its wins is better than not (the arm "frozen").
-    Arm("nearest", "wins only, by similarity", loops.by_similarity, agent={"exponent": 2.0}),
+    Arm(
+        "nearest", "wins only, by similarity", loop_settings.by_similarity, agent={"exponent": 2.0}
+    ),
     Arm(
         "frozen",
         "demonstrations only",
-        partial(loops.by_similarity, kind=FrozenMemory),
+        partial(loop_settings.by_similarity, kind=FrozenMemory),
     ),
     Arm(
         "shuffled",
         "full loop on wrong goals",
-        partial(loops.full, kind=ShuffledOutcomes),
+        partial(loop_settings.full, kind=ShuffledOutcomes),
         # Searches hang on no goal: they would stay true in it.
         agent={"searching": False},
         readable=False,
     ),
     Arm("frequency", "frequencies of actions", None, readable=False),
-    Arm("none", "no memory", partial(loops.by_similarity, kind=FrozenMemory), shown=False),
+    Arm("none", "no memory", partial(loop_settings.by_similarity, kind=FrozenMemory), shown=False),
 )
 # Fewer plans looked at, fewer undeserved decays: the best of 4, 10 and 64 on the same games.
 _FEW = {"plans": 4}
 _PUBLISHED = (
-    Arm("e7c", "everything advises, blind decay (E7c)", loops.everything, agent=_FEW),
-    Arm("e7d", "wins only, blind decay (E7d)", loops.wins_blind, agent=_FEW),
-    Arm("e7e", "wins only, context-aware decay (E7e)", loops.wins_aware, agent=_FEW),
-    Arm("e8", "region model, blind decay (E8)", loops.region_model, agent=_FEW),
+    Arm("e7c", "everything advises, blind decay (E7c)", loop_settings.everything, agent=_FEW),
+    Arm("e7d", "wins only, blind decay (E7d)", loop_settings.wins_blind, agent=_FEW),
+    Arm("e7e", "wins only, context-aware decay (E7e)", loop_settings.wins_aware, agent=_FEW),
+    Arm("e8", "region model, blind decay (E8)", loop_settings.region_model, agent=_FEW),
 )
-_WINS = Arm("wins", "full without failures", partial(loops.full, learn_from_failures=False))
+_WINS = Arm("wins", "full without failures", partial(loop_settings.full, learn_from_failures=False))
 _WITHOUT = (
     _WINS,
     Arm(
         "no_posterior",
         "full, ranked by similarity",
-        partial(loops.full, scorer=None, usage=None),
+        partial(loop_settings.full, scorer=None, usage=None),
     ),
     Arm(
-        "no_search", "full, nothing remembered of searches", loops.full, agent={"searching": False}
+        "no_search",
+        "full, nothing remembered of searches",
+        loop_settings.full,
+        agent={"searching": False},
     ),
-    Arm("no_mdp", "full without the region model", partial(loops.full, mdp=None)),
-    Arm("no_regions", "full, one region for everything", loops.coarse),
-    Arm("no_edges", "full without typed edges", partial(loops.full, edges=False)),
-    Arm("no_decay", "full without decay", partial(loops.full, decay=None)),
+    Arm("no_mdp", "full without the region model", partial(loop_settings.full, mdp=None)),
+    Arm("no_regions", "full, one region for everything", loop_settings.coarse),
+    Arm("no_edges", "full without typed edges", partial(loop_settings.full, edges=False)),
+    Arm("no_decay", "full without decay", partial(loop_settings.full, decay=None)),
 )
 # What was found along an edge ranks higher too: without that, edges only change who is considered.
 _ALONG_EDGES: Mapping[str, Any] = {
@@ -150,29 +155,29 @@ _WITH = (
     Arm(
         "decayed",
         "full, decaying rewards in the score",
-        partial(loops.full, besides={"reward": 0.5}),
+        partial(loop_settings.full, besides={"reward": 0.5}),
     ),
     Arm(
         "weighted",
         "full, learned weights",
         partial(
-            loops.full,
+            loop_settings.full,
             besides={"reward": 0.5, "region_match": 0.2, "action_success": 0.3},
             weights="default",
         ),
     ),
-    Arm("by_edges", "full, posterior of typed edges", loops.by_edges),
+    Arm("by_edges", "full, posterior of typed edges", loop_settings.by_edges),
     Arm(
         "graph",
         "full, recalled by graph_search",
-        partial(loops.full, edge_boost=HELPFUL, **_ALONG_EDGES),
+        partial(loop_settings.full, edge_boost=HELPFUL, **_ALONG_EDGES),
     ),
     Arm(
         "graph_all",
         "full, graph_search over all kinds of edges",
-        partial(loops.full, edge_boost=HELPFUL, edges=ALL_EDGES, **_ALONG_EDGES),
+        partial(loop_settings.full, edge_boost=HELPFUL, edges=ALL_EDGES, **_ALONG_EDGES),
     ),
-    Arm("phase", "full, region model by phase", partial(loops.full, phase=True)),
+    Arm("phase", "full, region model by phase", partial(loop_settings.full, phase=True)),
 )
 _ALL = (_FULL, _WINS, *_CONTROLS, *_PUBLISHED, *_WITHOUT[1:], *_WITH)
 ARMS: Mapping[str, Arm] = {arm.name: arm for arm in _ALL}

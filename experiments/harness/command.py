@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from cvx.errors import CvxError, FileError, InvalidInputError
 from experiments.harness.arms import ARMS, FOCUS, GROUPS, chosen
-from experiments.harness.course import folder_of
 from experiments.harness.domain import Domain
+from experiments.harness.play_arm import folder_of
 from experiments.harness.protocols import PROTOCOLS, Sizes, protocol_of
 from experiments.harness.setup import Setup, conditions
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.harness.course import Played
+    from experiments.harness.play_arm import Played
 
 
 def _usual(size: str) -> str:

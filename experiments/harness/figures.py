@@ -7,7 +7,7 @@ from typing import Any
 
 from cvx.scoring import wilson
 from experiments.harness.arms import ARMS, FOCUS
-from experiments.harness.course import Played
+from experiments.harness.play_arm import Played
 from experiments.harness.setup import Setup, conditions, describe
 from experiments.harness.statistics import Pairs, area_weights, corrected, paired_difference
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.harness.arms import FOCUS
-from experiments.harness.course import Played
 from experiments.harness.figures import scored
+from experiments.harness.play_arm import Played
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -13,7 +13,7 @@ from multiprocessing.connection import wait
 from multiprocessing.managers import SyncManager
 from typing import Any
 
-from experiments.harness.course import Played, play_arm
+from experiments.harness.play_arm import Played, play_arm
 from experiments.harness.setup import Setup
 
 

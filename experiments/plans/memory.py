@@ -37,7 +37,7 @@ from experiments.plans.open_clauses import Item
 from experiments.plans.plan_choice import choose
 from experiments.plans.searches import Search
 from experiments.plans.situations import Advice, Consulted, moment, tally
-from experiments.plans.space import Space
+from experiments.plans.vectors import Space
 from experiments.plans.words import filled, shape, template, variables_of
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments.harness.statistics import Difference, Pairs, corrected, paired_difference
 from experiments.worlds.learners import ARMS, View
-from experiments.worlds.more import HELD_OUT, MORE
+from experiments.worlds.untuned_worlds import HELD_OUT, MORE
 from experiments.worlds.worlds import WORLDS, ChangingErrands, World
 
 ALL: dict[str, tuple[type[World], int]] = {**WORLDS, **MORE, **HELD_OUT}

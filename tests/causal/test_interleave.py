@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benches.causal.fusing import cases, measured
+from benches.causal.generated_crises import Recipe
 from benches.causal.known_rules import Given, similarity, tcmf
-from benches.causal.plots import Recipe
 from benches.causal.scenarios import Geometry
 from cvx.causal.fusion import Ancestors, Candidates, interleave, likely_links, witnesses
 from cvx.errors import InvalidInputError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benches.causal.logs import interleaved, stories
+from benches.causal.generated_logs import interleaved, stories
 from cvx.causal import CausalEvent, CausalGraph, Story, Walk
 from cvx.causal.narrative import NOTHING_BEFORE, UNKNOWN_CAUSE, middle, sentence, tell_chain
 from cvx.embed import LexicalEmbedder

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benches.causal.plots import GOLD, Recipe, Role, drawn
+from benches.causal.generated_crises import GOLD, Recipe, Role, drawn
 from benches.causal.scenarios import Encoder, Geometry, Scenario, Told, scenario
 from benches.causal.stories import Stories
 from cvx.embed import LexicalEmbedder

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from benches.learning.acts import Acts
+from benches.learning.choice_counts import Choice, Shares
 from benches.learning.neighbours import Neighbours
 from benches.learning.next_action import as_learned, by_features, by_text, load, main, score
-from benches.learning.places import Places, place_of, role
+from benches.learning.next_places import Places, place_of, role
 from benches.learning.ranking import Columns, ranked
-from benches.learning.shares import Choice, Shares
 from benches.learning.states import State
 
 HATS, PEGS = ("cap", "hat", "hood"), ("peg", "hook", "stand")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from cvx.errors import InvalidInputError
-from experiments.harness.course import Played
 from experiments.harness.domain import Material
+from experiments.harness.play_arm import Played
 from experiments.harness.setup import Setup
 from experiments.tests.textgames.hats import HatGame, demonstrations
 from experiments.textgames.reader import Policy

@@ -1,4 +1,4 @@
-"""More small text worlds: one from an issue, and some that nobody tuned on."""
+"""Small text worlds that nobody tuned on, and one from an issue."""
 
 # ruff: noqa: D102, ARG002
 # What the methods of a world do is told once, by World.

@@ -21,7 +21,7 @@ from cvx.store import failpoints
 from experiments.chat import read_audit
 from experiments.harness import arms
 from experiments.harness.arms import ARMS, arm_of
-from experiments.harness.course import Course, Played, folder_of, play_arm
+from experiments.harness.play_arm import Course, Played, folder_of, play_arm
 from experiments.harness.setup import Setup
 from experiments.plans import Lexicon, Observation
 from experiments.tests.harness.hat_domain import Hats, small

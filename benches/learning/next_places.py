@@ -7,9 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+from benches.learning.choice_counts import Choice, Known, Shares
 from benches.learning.neighbours import Near, Neighbours, votes
 from benches.learning.ranking import Columns
-from benches.learning.shares import Choice, Known, Shares
 from benches.learning.states import State
 
 _GONE = re.compile(r"go to ([a-z]+)")

@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
 
 from benches.learning.pairs import pair_auc, pooled_auc
 from benches.learning.tasks import Tasks, complexity, known_words
-from benches.learning.tau import (
+from benches.learning.tau_bench import (
     base_rate,
     from_other_trials,
     from_similar,
