@@ -268,14 +268,14 @@ class Corpus:
         self._map(self.nodes[first:], np.arange(first, len(self)))
         sessions: list[object] = []
         spoken: list[bool] = []
-        # Many say the same.
-        told_by = {
-            packed: None if packed is None else json.loads(packed) for packed in {*columns[16]}
-        }
-        for row, packed in enumerate(columns[16], start=first):
-            said = told_by[packed]
-            told = (row, spaces[row - first], int(self.entities[row]))
-            sessions.append(None if said is None else self.naming.note(*told, said))
+        # Many say the same: (session, speaker, name, title), and what is noted of it.
+        told = {one: None if one is None else json.loads(one) for one in {*columns[16]}}
+        noted: dict[tuple[int, int, str], object] = {}
+        for row, key in enumerate(zip(spaces, columns[3], columns[16], strict=True), start=first):
+            said = told[key[2]]
+            if said is not None and (said[3] is not None or key not in noted):
+                noted[key] = self.naming.note(row, key[0], key[1], said)
+            sessions.append(noted.get(key))
             spoken.append(said is not None and said[1] is not None)
         self.timelines.extend(
             self.spaces[first:], sessions, spoken, self.episodes[first:], self.timestamps
