@@ -99,24 +99,6 @@ def test_a_discarded_episode_never_happened() -> None:
     assert list(asked(learned(discarding=True))) == list(asked(learned()))
 
 
-@pytest.mark.requirement("B11")
-def test_replaying_the_episodes_gives_the_live_learner() -> None:
-    live = learned()
-    replayed = learned()
-    replayed.forget([])
-    assert list(asked(replayed)) == list(asked(live))
-
-
-def test_forgotten_episodes_never_happened() -> None:
-    advisor = learned(episodes=6)
-    advisor.begin("bad", goal="leave", task="leave")
-    advisor.step("bad", seen("You face door a"), "brass", -3.0, actions=Locks.LEVERS)
-    advisor.end("bad")
-    assert list(asked(advisor)) != list(asked(learned(episodes=6)))
-    advisor.forget(["bad"])
-    assert list(asked(advisor)) == list(asked(learned(episodes=6)))
-
-
 def test_an_open_episode_learns_from_its_own_steps_and_others_do_not() -> None:
     advisor = learned(episodes=3)
     view, other = seen("A hall"), seen("A cellar")

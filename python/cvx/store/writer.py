@@ -557,7 +557,7 @@ class Writer:
             *counts, last = after(*known.get(context, (context, 0, 0, 0, None)))
             # A file from elsewhere may have counted to the end.
             new.append((context, *(min(count, rows.MOST_ID) for count in counts), last))
-        self._overwrite("usage", new)
+        self._overwrite("usage", new, known)
 
     def add_decisions(
         self, decisions: Iterable[tuple[Decision, Mapping[str, Any]]], *, replace: bool = False
@@ -633,11 +633,16 @@ class Writer:
             rows.insert_sql(table, replace=replace), ((*row, rows.row_crc(*row)) for row in values)
         )
 
-    def _overwrite(self, table: str, values: Iterable[tuple[object, ...]]) -> None:
+    def _overwrite(
+        self,
+        table: str,
+        values: Iterable[tuple[object, ...]],
+        known: Mapping[Any, tuple[Any, ...]] | None = None,
+    ) -> None:
         """Put rows in the place of those with their keys, and what was there into the journal."""
         (key,), listed = rows.KEYS[table], list(values)
         at = rows.COLUMNS[table].index(key)
-        known = self._rows(table, [row[at] for row in listed])
+        known = self._rows(table, [row[at] for row in listed]) if known is None else known
         changes = [[table, [row[at]], known.get(row[at])] for row in listed]
         self.put(table, listed, replace=True)
         if changes:

@@ -320,20 +320,6 @@ class Advisor:
         """Break an episode off: it never happened."""
         self._open.pop(episode, None)
 
-    def forget(self, episodes: Iterable[str]) -> None:
-        """Learn everything again without these episodes."""
-        gone = set(episodes)
-        past = self._whole([run for run in self._past if run.episode not in gone])
-        self._tasks, self._apart, self._past = {}, {}, []
-        self._actions, self.source_trust = Actions(self._embed), SourceTrust()
-        for run in past:
-            self.begin(
-                run.episode, goal=run.goal, task=run.task, trust=run.trust, source=run.source
-            )
-            for at in run.steps:
-                self.step(run.episode, at.observation, at.action, at.reward, actions=at.menu)
-            self.end(run.episode, run.outcome, observation=run.last, truncated=run.truncated)
-
     def _whole(self, runs: list[Run]) -> list[Run]:
         """Return episodes with their steps: those that were restored without are read."""
         bare = {run.episode: run for run in runs if run.bare}

@@ -169,7 +169,4 @@ def _share(most: float, paid: float) -> float:
 
 
 def _place(run: Run, observation: Observation, action: Hashable) -> StateAction:
-    seen: Hashable = " ".join((observation.text or "").casefold().split())
-    if observation.text is None and observation.vector is not None:
-        seen = observation.vector.round(4).tobytes()
-    return digest(run.task, run.goal, seen, action)
+    return digest(run.task, run.goal, observation.key, action)

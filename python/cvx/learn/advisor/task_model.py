@@ -24,6 +24,7 @@ from cvx.learn.advisor.types import (
     Run,
     Unit,
     digest,
+    plain,
     restored_action,
 )
 from cvx.learn.decay import DecayCase, DecayPolicy
@@ -147,10 +148,6 @@ def _evenly(numbers: Ints, most: int) -> Ints:
     if len(numbers) <= most:
         return numbers
     return numbers[np.linspace(0, len(numbers) - 1, most).astype(np.int64)]
-
-
-def _plain(text: str | None) -> str:
-    return " ".join((text or "").casefold().split())
 
 
 class Foresight:
@@ -483,24 +480,22 @@ class Task:
         """Return what tells the state of an observation after so many steps from others."""
         if observation.text is not None:
             return self._told_by(run, observation.text, upto, self.history)
-        if observation.vector is None:
-            return None
-        return np.round(np.asarray(observation.vector, dtype=np.float64), 4).tobytes()
+        return observation.key
 
     def is_news(self, goal: str) -> bool:
         """Whether this is a goal beside another, and states are not told apart by goals yet."""
-        return not self.by_goal and self.goal not in (None, _plain(goal))
+        return not self.by_goal and self.goal not in (None, plain(goal))
 
     def _told_by(self, run: Run, text: str, upto: int, history: int) -> Key:
         """Return a text, or with a history the first text, what was done last, and what came."""
-        here = _plain(text)
+        here = plain(text)
         if self.by_goal:
-            here = f"{_plain(run.goal)}: {here}"
+            here = f"{plain(run.goal)}: {here}"
         if not history:
             return here
 
         def seen(at: int) -> str:
-            return here if at == upto else _plain(run.steps[at].observation.text)
+            return here if at == upto else plain(run.steps[at].observation.text)
 
         past = [
             (str(run.steps[at].action), seen(at + 1)) for at in range(max(0, upto - history), upto)
@@ -624,7 +619,7 @@ class Task:
             after = run.last if final else run.steps[i + 1].observation
             ended = final and not run.truncated
             reward = run.outcome if ended and run.outcome is not None else step.reward
-            outcome = (ended, None if after is None else _plain(after.text), f"{reward:.1g}")
+            outcome = (ended, None if after is None else plain(after.text), f"{reward:.1g}")
             text = step.observation.text or ""
             short, long = (self._told_by(run, text, i, history) for history in (0, _LOOK_BACK))
             foresight.see((short, step.action), (long, step.action), outcome)
@@ -650,7 +645,7 @@ class Task:
 
     def learn(self, run: Run) -> None:
         """Count an episode that ended and plan anew."""
-        self.goal = _plain(run.goal)
+        self.goal = plain(run.goal)
         if self.repeats.total() <= _DECIDED or self.continuous:
             self._learn_vectors(run)
         if self.continuous:

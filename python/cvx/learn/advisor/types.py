@@ -7,6 +7,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
+import numpy as np
+
 from cvx.statistics import Beta
 from cvx.types import Vector
 
@@ -22,6 +24,11 @@ def digest(*told: object) -> int:
     """Return a 64-bit hash of a value, the same in every process."""
     raw = repr(told).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little")
+
+
+def plain(text: str | None) -> str:
+    """Return a text without what is no difference: case, and how far words stand apart."""
+    return " ".join((text or "").casefold().split())
 
 
 def restored_action(told: Any) -> Hashable:
@@ -42,6 +49,15 @@ class Observation:
 
     text: str | None = None
     vector: Vector | None = None
+
+    @property
+    def key(self) -> Key:
+        """What observations share that look the same: words, or numbers to four digits."""
+        if self.text is not None:
+            return plain(self.text)
+        if self.vector is None:
+            return None
+        return np.round(np.asarray(self.vector, dtype=np.float64), 4).tobytes()
 
 
 @dataclass(frozen=True, slots=True)
