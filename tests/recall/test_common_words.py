@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvx.memory import Memory
-from cvx.recall import Pipeline
+from cvx.recall import Pipeline, corpus_indexes
 from cvx.recall.corpus import Corpus
 from cvx.recall.corpus_indexes import MOST_HOLDERS
 from cvx.recall.presets import default_pipeline
@@ -113,3 +113,26 @@ def test_the_holders_of_a_word_are_those_whose_text_holds_it(seed: int) -> None:
                 (namespace,),
             )
             assert held(memory, corpus, namespace) == [row[0] for row in expected]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(SAID, st.sampled_from("abc")), min_size=1, max_size=60),
+    st.lists(st.tuples(SAID, st.sampled_from("abc")), max_size=20),
+    st.sampled_from([1, 4, 16]),
+)
+def test_where_reading_begins_changes_no_answer(
+    before: list[tuple[str, str]], after: list[tuple[str, str]], page: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        memory = room()
+        found: dict[int, list[object]] = {page: [], 1 << 16: []}
+        corpora = {size: Corpus(memory.record) for size in found}
+        for some in (before, after):
+            for text, namespace in some:
+                told(memory, [text], namespace)
+            for size, answers in found.items():
+                patch.setattr(corpus_indexes, "_PAGE", size)
+                corpora[size].refresh()
+                answers += [held(memory, corpora[size], namespace) for namespace in "abcd"]
+        assert found[page] == found[1 << 16]

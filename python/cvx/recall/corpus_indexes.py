@@ -335,6 +335,8 @@ _LOOKUP_ROWS = 75
 _FEW = 64
 _MOST_LISTS = 4_000
 _MOST_READ = 4_000_000
+_PAGE = 1 << 16
+"""Reading begins at a multiple of so many rows: masks that begin close share what is read."""
 
 Mask = npt.NDArray[np.bool_]
 _NONE = np.zeros(0, dtype=np.int64)
@@ -342,7 +344,7 @@ _NONE = np.zeros(0, dtype=np.int64)
 
 @dataclass(slots=True)
 class _Read:
-    """The first rows that hold a word, whosever they are, up to an event."""
+    """The rows from one on that hold a word, whosever they are, up to an event."""
 
     rows: IntArray
     upto: int
@@ -374,7 +376,7 @@ class Postings:
     def __init__(self, record: Record, columns: Corpus) -> None:
         self._record = record
         self._columns = columns
-        self._read: dict[str, _Read] = {}
+        self._read: dict[tuple[str, int], _Read] = {}
         self._numbers = 0
         self._own: dict[tuple[str, object], _Own] = {}
 
@@ -416,7 +418,10 @@ class Postings:
         return known.rows
 
     def _among(self, word: str, mask: Mask, newest: int) -> IntArray | None:
-        read = self._read.setdefault(word, _Read(_NONE, -1))
+        # From where the mask begins, if that is far from the first row: others may lie before it.
+        first = int(mask.argmax()) // _PAGE * _PAGE
+        before = int(self._columns.event_ids[first]) - 1
+        read = self._read.setdefault((word, first), _Read(_NONE, before))
         most = _LOOKUP_ROWS * int(np.count_nonzero(mask)) + MOST_HOLDERS
         while True:
             own = read.rows[mask[read.rows]]
@@ -427,19 +432,19 @@ class Postings:
             if len(read.rows) > most:
                 rest = self._later(mask, read.upto)
                 return _few_enough([own, self._holding(word, rest)])
-            self._read_on(word, read, newest)
+            self._read_on((word, first), read, newest)
 
-    def _read_on(self, word: str, read: _Read, newest: int) -> None:
+    def _read_on(self, key: tuple[str, int], read: _Read, newest: int) -> None:
         """Read as many holders again as are known."""
         step = max(MOST_HOLDERS + 1, len(read.rows))
-        events = self._record.holders(word, after=read.upto, most=step)
+        events = self._record.holders(key[0], after=read.upto, most=step)
         read.upto = newest if len(events) < step else int(events[-1])
         rows = self._columns.rows_of(events)
         rows = rows[rows >= 0]
         read.rows = np.concatenate([read.rows, rows])
         self._numbers += len(rows)
         while self._numbers > _MOST_READ and len(self._read) > 1:
-            oldest = next(one for one in self._read if one != word)
+            oldest = next(one for one in self._read if one != key)
             self._numbers -= len(self._read.pop(oldest).rows)
 
     def _later(self, mask: Mask, event: int) -> IntArray:
