@@ -7,12 +7,28 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["CausalRows", "GraphRows", "NativeIndex"]
+__all__ = [
+    "CausalRows",
+    "GraphRows",
+    "NativeIndex",
+    "best_by_idf",
+    "compact_json",
+    "dense_columns",
+    "holds",
+    "joined",
+    "neighbourhood",
+    "session_columns",
+    "votes",
+    "window",
+    "with_neighbours",
+    "word_columns",
+]
 
 _File = str | os.PathLike[str]
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float32]
 _Doubles = npt.NDArray[np.float64]
+_Flags = npt.NDArray[np.bool_]
 
 # (node, entity, timestamp, action, reward)
 _Step = tuple[int, int, int, str | None, float | None]
@@ -183,6 +199,12 @@ class NativeIndex:
     ) -> tuple[_Ints, _Floats]:
         """Nearest nodes: (ids, distances), of one query or row by row."""
 
+    def distances(self, query: npt.ArrayLike, nodes: _Ints) -> _Floats:
+        """How far nodes are from a vector; NaN for what is none, or has none."""
+
+    def vectors(self, nodes: _Ints) -> _Floats:
+        """The vectors of nodes, row by row; 0 for what is none, or has none."""
+
     def causal_search(
         self, query: npt.ArrayLike, k: int, context: int, ef: int | None, accept: object
     ) -> CausalRows:
@@ -289,3 +311,83 @@ class NativeIndex:
 
     def _panic(self, changing: bool) -> None:
         """Fail on purpose, inside the lock; there where it was built for tests, in no wheel."""
+
+def window(rows: _Ints, before: _Ints, after: _Ints, readable: _Flags, reach: int) -> _Ints:
+    """Rows with their readable neighbours in time, of shape (n, 2 * reach + 1), -1 for none.
+
+    `before` and `after` are by row, as is `readable`; a row itself is always in its window.
+    """
+
+def best_by_idf(
+    holders: Sequence[_Ints], idf: Sequence[float], visible: _Flags, lengths: _Ints, most: int
+) -> tuple[_Ints, _Doubles]:
+    """The visible rows that hold most of some words' idf, and their shares of it, best first.
+
+    Of equal ones the shorter, then the newer.
+    """
+
+def votes(rankings: Sequence[_Ints], constant: float) -> tuple[_Ints, _Doubles]:
+    """All rows of rankings, best first, and their sums of 1 / (constant + place)."""
+
+def with_neighbours(
+    best: _Ints,
+    most: int,
+    reach: int,
+    others: _Ints,
+    before: _Ints,
+    after: _Ints,
+    readable: _Flags,
+    visible: _Flags,
+) -> _Ints:
+    """The visible ones of rows, of the neighbours of the first `most`, and of others: ascending."""
+
+def joined(
+    rows: _Ints,
+    rankings: Sequence[tuple[_Ints, _Doubles]],
+    votes: tuple[_Ints, _Doubles],
+) -> _Doubles:
+    """Columns over ascending rows: of each ranking the place from 1 and the score, then the votes.
+
+    NaN where a ranking does not hold a row, and 0 where there are no votes.
+    """
+
+def neighbourhood(windows: _Ints) -> tuple[_Ints, _Ints]:
+    """The rows of windows, ascending, and where in these each place of a window stands.
+
+    What is not there stands behind the last one.
+    """
+
+def holds(near: _Ints, holders: Sequence[_Ints]) -> _Doubles:
+    """Whether each list, ascending, holds each row: of shape (lists, rows), 1 or 0."""
+
+def dense_columns(
+    near: _Ints, places: _Ints, similarity: _Doubles, asks: _Flags
+) -> dict[str, _Doubles]:
+    """Columns that compare vectors; `similarity` is of the near rows, NaN for none."""
+
+def word_columns(
+    near: _Ints,
+    places: _Ints,
+    holds: _Doubles,
+    idf: _Doubles,
+    known: _Flags,
+    asks: _Flags,
+    lengths: _Ints,
+) -> dict[str, _Doubles]:
+    """Columns that compare words; `holds` is of the near rows, `known` of the words."""
+
+def session_columns(
+    sessions: _Ints, score: _Doubles, holds: _Doubles, idf: _Doubles
+) -> dict[str, _Doubles]:
+    """Columns that say how good the session of each candidate is, by the candidates."""
+
+def compact_json(value: object) -> str:
+    """A value as ASCII JSON without spaces, as `json.dumps` has it; the keys of objects are texts.
+
+    Raises
+    ------
+    TypeError
+        Something that JSON cannot hold.
+    ValueError
+        Half of a surrogate pair, or lists a hundred deep.
+    """

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError
+from cvx.index.recall_columns import window
 from cvx.memory import Memory
 from cvx.recall.corpus import Corpus
 from cvx.recall.corpus_indexes import GrowingColumn, Timelines
@@ -88,7 +89,7 @@ SAID = st.lists(
 def test_neighbours_are_those_of_the_sorted_session(
     said: list[tuple[int, str | None, int]], chunks: list[int], reach: int
 ) -> None:
-    gap, lines, taken = 5, Timelines(5), 0
+    gap, lines, taken, readable = 5, Timelines(5), 0, np.ones(len(said), dtype=np.bool_)
     times = np.array([time for *_, time in said], dtype=np.int64)
     for size in (*chunks, len(said)):
         part = said[taken : taken + size]
@@ -126,7 +127,8 @@ def test_neighbours_are_those_of_the_sorted_session(
                 run[at] if 0 <= at < len(run) else -1
                 for at in range(place - reach, place + reach + 1)
             ]
-            assert lines.window(np.array([row]), reach)[0].tolist() == expected
+            around = window(np.array([row]), lines.before, lines.after, readable, reach)
+            assert around[0].tolist() == expected
     assert len({int(lines.sessions[run[0]]) for run in runs}) == len(runs)
 
 

@@ -11,6 +11,7 @@
 // - `filter`: `Filter`, which nodes it accepts, posting lists, and the choice of scan or graph walk;
 // - `index`: `TemporalIndex`, inserting and deleting, regions, compaction;
 // - `query`: the searches;
+// - `recall`: what a recall computes over its candidates, by columns alone;
 // - `shared`: `SharedIndex`, for threads;
 // - `snapshot`: saving and loading, the only I/O.
 
@@ -24,6 +25,7 @@ mod hash;
 mod id;
 mod index;
 mod query;
+pub mod recall;
 mod shared;
 mod snapshot;
 mod vectors;

@@ -1,6 +1,7 @@
 //! Searches: nearest, hybrid, causal, over edges, and walks over edges.
 
 mod causal;
+mod distances;
 mod graph_search;
 mod hybrid;
 pub(crate) mod nearest;

@@ -8,7 +8,9 @@ mod edges;
 mod error;
 mod index;
 mod index_lock;
+mod json;
 mod nodes;
+mod recall;
 mod regions;
 mod results;
 mod search;
@@ -20,6 +22,13 @@ use pyo3::prelude::*;
 mod _cvx {
     #[pymodule_export]
     use crate::index::NativeIndex;
+    #[pymodule_export]
+    use crate::json::compact_json;
+    #[pymodule_export]
+    use crate::recall::{
+        best_by_idf, dense_columns, holds, joined, neighbourhood, session_columns, votes, window,
+        with_neighbours, word_columns,
+    };
     #[pymodule_export]
     use crate::results::{CausalRows, GraphRows};
 }

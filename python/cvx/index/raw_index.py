@@ -438,6 +438,21 @@ class RawIndex:
         """
         return self._native.vector(node)
 
+    def vectors(self, nodes: IntArray) -> npt.NDArray[np.float32]:
+        """Return the vectors of nodes as they were inserted.
+
+        Parameters
+        ----------
+        nodes : ndarray of shape (n,), int64
+            Any numbers.
+
+        Returns
+        -------
+        ndarray of shape (n, dim), float32
+            0 for what is no node, or has no vector.
+        """
+        return self._native.vectors(nodes)
+
     def set_vector(self, node: int, vector: npt.ArrayLike | None) -> None:
         """Give a node another vector, or take it away with None; all else of it stays.
 
@@ -601,6 +616,35 @@ class RawIndex:
         array([[ 1, -1]])
         """
         return self._native.search(query, k, ef, index_filter(where), threads)
+
+    def distances(self, query: Vector, nodes: IntArray) -> Vector:
+        """Return how far nodes are from a query, in their order and in full precision.
+
+        Parameters
+        ----------
+        query : ndarray of shape (dim,), float32
+        nodes : ndarray of shape (n,), int64
+            Any numbers.
+
+        Returns
+        -------
+        ndarray of shape (n,), float32
+            As `search` has them; NaN for what is no node, or has no vector.
+
+        Raises
+        ------
+        InvalidVectorError
+            A query that cannot be compared.
+
+        Examples
+        --------
+        >>> from cvx.index import RawIndex
+        >>> ix = RawIndex(dim=2)
+        >>> nodes = ix.bulk_insert(vectors=[[1, 0], [0, 1]])
+        >>> ix.distances(np.array([0, 2], dtype=np.float32), np.array([1, 0, 7]))
+        array([ 0.,  1., nan], dtype=float32)
+        """
+        return self._native.distances(query, nodes)
 
     def causal_search(
         self,

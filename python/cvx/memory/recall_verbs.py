@@ -408,8 +408,7 @@ class RecallVerbs:
         weights = ranking.weights if plan.signals else {}
         rows = np.zeros((0, 0), dtype=np.float32)
         if weights and len(places):
-            best = {name: column[places] for name, column in ranking.columns.items()}
-            rows = rows_of(tuple(weights), best).astype(np.float32)
+            rows = rows_of(tuple(weights), ranking.columns)[places].astype(np.float32)
         events = ranking.table.event_ids[places]
         shown = _Shown(weights, events, rows, recalled.view.question)
         with self._shared.mutex:

@@ -207,12 +207,13 @@ class Corpus:
         tail = self.record.tail().seq
         if tail == self.seq:
             return
-        changes = self.record.journal(self.seq) if self.seq >= 0 else []
+        # Rows of other tables than that of the events are none of the columns.
+        changes = self.record.journal(self.seq, but=("row",)) if self.seq >= 0 else []
         if not self.record.keeps_changes_after(max(self.seq, 0)) or any(
             self._moved(op, body) for _, _, op, body in changes
         ):
             self._reset()
-        last = int(self.event_ids[-1]) if len(self) else -1
+        known, last = len(self), int(self.event_ids[-1]) if len(self) else -1
         self._append(self.record.query(f"{_READ} WHERE event_id > ? ORDER BY event_id", (last,)))
         changed: set[int] = set()
         for _, _, op, body in changes:
@@ -227,10 +228,11 @@ class Corpus:
         self.linked = bool(self.record.query("SELECT EXISTS (SELECT 1 FROM links)")[0][0])
         if changed or len(self.alias_nodes) != aliases:
             self._postings.forget()
-        self._masks.clear()
-        self.scopes.clear()
-        self._named.clear()
-        self._passages.clear()
+        if changed or len(self) != known:
+            self._masks.clear()
+            self.scopes.clear()
+            self._named.clear()
+            self._passages.clear()
         self.seq = tail
 
     def _moved(self, op: str, body: list[Any]) -> bool:

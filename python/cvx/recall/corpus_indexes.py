@@ -196,36 +196,6 @@ class Timelines:
         last[:-1] = stream[1:] != stream[:-1]
         self._tails = dict(zip(stream[last].tolist(), order[last].tolist(), strict=True))
 
-    def window(self, rows: IntArray, reach: int) -> IntArray:
-        """Return rows with their neighbours in time.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n,), int64
-        reach : int
-            How many on either side.
-
-        Returns
-        -------
-        ndarray of shape (n, 2 * reach + 1), int64
-            In order of time; -1 beyond the ends of the session.
-
-        Examples
-        --------
-        >>> lines = Timelines(gap=10)
-        >>> spaces, episodes, times = np.array([[0, 0, 0], [-1, -1, -1], [0, 20, 1]])
-        >>> lines.extend(spaces, ["a", None, "a"], [False] * 3, episodes, times)
-        >>> lines.window(np.array([0]), 1).tolist()
-        [[-1, 0, 2]]
-        """
-        out = np.full((len(rows), 2 * reach + 1), -1, dtype=np.int64)
-        out[:, reach] = rows
-        for step in range(1, reach + 1):
-            for side, pointer in ((-1, self.before), (1, self.after)):
-                at = out[:, reach + side * (step - 1)]
-                out[:, reach + side * step] = np.where(at >= 0, pointer[at], -1)
-        return out
-
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W\d_]+)?")
 

@@ -16,7 +16,7 @@ from cvx.arguments import an_event
 from cvx.causal.graph_data import link_of
 from cvx.cue import PlainQuestion, cue_hash, dense_text, lexical_text, sound_cue
 from cvx.errors import EmbedderWarning, InvalidInputError, InvalidVectorError, UnknownError, warn
-from cvx.index import RawIndex
+from cvx.index import RawIndex, recall_columns
 from cvx.recall.context import Serving
 from cvx.recall.corpus import Corpus
 from cvx.recall.floor import Floor, JudgeOfAnswers, relevance_of
@@ -26,7 +26,6 @@ from cvx.recall.question import Question, content_words
 from cvx.recall.ranking_signals import both_sides
 from cvx.recall.sources import (
     BUILT_IN,
-    NOTHING,
     Dense,
     Finder,
     Found,
@@ -322,40 +321,21 @@ def gather(
 
 def _table(view: VisibleEvents, found: Mapping[str, Found], pipeline: Pipeline) -> Candidates:
     corpus = view.corpus
-    every, votes = _votes([one.rows for one in found.values()])
-    best = every[np.argsort(-votes, kind="stable")]
-    if pipeline.net is not None:
-        best = best[: view.pool(pipeline.net)]
-    rows = with_neighbours(view, best, pipeline.reach, pipeline.follow)
+    best, votes = recall_columns.votes([one.rows for one in found.values()], RRF_CONSTANT)
+    net = len(best) if pipeline.net is None else view.pool(pipeline.net)
+    rows = with_neighbours(view, best[:net], pipeline.reach, pipeline.follow)
     table = Candidates(rows, corpus.event_ids[rows])
-    for name, one in found.items():
-        at = table.place(one.rows)
-        kept = at >= 0
-        for column, values in (
-            (f"{name}.rank", np.arange(1.0, len(at) + 1.0)),
-            (f"{name}.score", one.scores),
-        ):
-            whole = np.full(len(rows), np.nan)
-            whole[at[kept]] = values[kept]
-            table.add(column, whole)
+    names = [f"{name}.{what}" for name in found for what in ("rank", "score")]
+    columns = recall_columns.joined(rows, [one[:2] for one in found.values()], (best, votes))
+    table.update(dict(zip([*names, "votes"], columns, strict=True)))
+    for one in found.values():
         table.paths.update(one.paths)
-    at, whole = table.place(every), np.zeros(len(rows))
-    whole[at[at >= 0]] = votes[at >= 0]
-    table.add("votes", whole)
     table.add("dense", view.similarity(rows))
     table.add("trust", corpus.trust[rows])
     table.add("salience", corpus.salience[rows])
     table.add("reward", corpus.rewards[rows])
     table.add("time", corpus.timestamps[rows])
     return table
-
-
-def _votes(rankings: Sequence[IntArray]) -> tuple[IntArray, Column]:
-    """Join rankings by reciprocal rank: the rows, ascending, and their votes."""
-    rows = np.concatenate([NOTHING.rows, *rankings])
-    places = np.concatenate([NOTHING.scores, *(np.arange(1.0, len(r) + 1.0) for r in rankings)])
-    every, owner = np.unique(rows, return_inverse=True)
-    return every, np.bincount(owner, 1.0 / (RRF_CONSTANT + places), len(every)).astype(np.float64)
 
 
 _DECIMALS = 9
@@ -391,7 +371,8 @@ def rank(
     What feedback taught is added as a column of its own, ``feedback``, where it is trusted; so is
     ``between``, of the two memories between which a question asks for the time.
     """
-    scored, columns, lift = _NO_SCORES, dict[str, Column](), np.zeros(len(table))
+    columns: Mapping[str, Column] = {}
+    scored, lift = _NO_SCORES, np.zeros(len(table))
     weighting = pipeline.weighting
     if pipeline.passages is not None and view.passages:
         weighting = pipeline.passages
@@ -401,7 +382,7 @@ def rank(
         weighed = dict(columns)
         if learned is not None and learned.fits(weights):
             weighed["feedback"] = learned.offsets(columns, words_of(view.question), table.event_ids)
-        if weighed.get("feedback", NOTHING.scores).any():
+        if "feedback" in weighed and weighed["feedback"].any():
             share = sum(weight for weight in weights.values() if weight > 0) / ODDS
             weighting = weighting.with_weights({**weights, "feedback": share})
         scored = weighting.score(weighed, table)
@@ -413,23 +394,23 @@ def rank(
                 lift = -scored.total
                 scored = weighting.score({**weighed, "between": between}, table)
                 lift += scored.total
-        if pipeline.guard is not None:
-            order = _best(table, scored.total, np.arange(len(table)))
-            scored = pipeline.guard.doubted(view, table, scored, order)
-    total = scored.total
+    every = np.arange(len(table))
+    total, order = scored.total, _best(table, scored.total, every)
+    if pipeline.guard is not None and len(table):
+        scored = pipeline.guard.doubted(view, table, scored, order)
+        if scored.total is not total:
+            total, order = scored.total, _best(table, scored.total, every)
     trace.candidates = len(table)
     trace.floor = str(pipeline.floor)
     trace.answerable = pipeline.floor.probability(view, table)
     relevance = relevance_of(table, total - lift, trace.answerable, view.size)
-    kept = np.flatnonzero(pipeline.floor.kept(table, total, relevance))
+    order = order[pipeline.floor.kept(table, total, relevance)[order]]
     if trace.answerable is not None and trace.answerable < pipeline.floor.least:
-        kept = kept[:0]
-    trace.below_floor, trace.held = len(table) - len(kept), view.size
-    found = Ranking(table, scored, kept, total, relevance, columns, weights)
-    order = found.best(kept)
+        order = order[:0]
+    trace.below_floor, trace.held = len(table) - len(order), view.size
     if pipeline.guard is not None:
         order = pipeline.guard.ordered(view, table, total, order)
-    return replace(found, order=order)
+    return Ranking(table, scored, order, total, relevance, columns, weights)
 
 
 def words_of(question: AnyQuestion) -> list[str]:

@@ -99,7 +99,7 @@ class Guard:
         total = scored.total
         head = order[: min(view.k + _FIRST, _MOST)]
         rows = table.rows[head]
-        doubts = dict[str, npt.NDArray[Any]]()
+        doubts: dict[str, npt.NDArray[Any]] = {}
         if self.orders:
             doubts["reads like an order"] = view.corpus.orders[rows]
         if self.echoes:
@@ -175,16 +175,7 @@ def _echoing(
 
 def vectors_of(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.float32]:
     """Return the vectors of rows, each of length 1; 0 for what has none."""
-    # A damaged row is one of the corpus, and in no index.
-    nodes = view.corpus.nodes[rows].tolist()
-    found = [
-        view.index.vector(node) if node >= 0 and node in view.index else None for node in nodes
-    ]
-    dim = next((len(one) for one in found if one is not None), 1)
-    out = np.zeros((len(rows), dim), dtype=np.float32)
-    for at, one in enumerate(found):
-        if one is not None:
-            out[at] = one
+    out = view.index.vectors(view.corpus.nodes[rows])
     return np.asarray(out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1e-12))
 
 

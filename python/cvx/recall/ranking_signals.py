@@ -17,7 +17,7 @@ asked_before, coverage_store |
 
 The neighbours of all candidates are joined into one list of rows, each once, so that their
 similarities and words are looked up once for all signals. A window of turns is then a sum over
-places in that list; the place behind its end stands for "no neighbour" and holds zeros. A window's
+places in that list; the place behind its end stands for "no neighbour". A window's
 vector is the mean of its members', and its similarity to the question the mean of theirs: one
 stored vector an event serves every window, and no vector leaves the index.
 
@@ -37,14 +37,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cvx.dates import relative_dates
+from cvx.index import recall_columns
 from cvx.recall.corpus_indexes import title_key
-from cvx.recall.fusion import Candidates, FloatArray
+from cvx.recall.fusion import Candidates, Column, FloatArray
 from cvx.recall.question import (
     HALF_A_DAY,
     Question,
@@ -150,41 +151,19 @@ class Neighbourhood:
         The candidates.
     near : ndarray of shape (e,), int64
         The candidates and their neighbours, ascending.
-    places : ndarray of shape (5, n), int64
+    places : ndarray of shape (n, 5), int64
         Where in ``near`` a candidate (in the middle) and its neighbours stand; ``e`` for none.
     """
 
     def __init__(self, question: Question, candidates: Candidates, view: VisibleEvents) -> None:
-        self.question, self.view = question, view
-        self.rows = candidates.rows
-        window = view.window(self.rows, REACH).T
-        found, places = np.unique(window, return_inverse=True)
-        places = places.reshape(window.shape)
-        missing = int(found.size > 0 and found[0] < 0)
-        self.near: IntArray = found[missing:]
-        self.places: IntArray = np.where(window < 0, self.near.size, places - missing)
+        self.question, self.view, self.rows = question, view, candidates.rows
+        self.near, self.places = recall_columns.neighbourhood(view.window(self.rows, REACH))
 
     @property
     def own(self) -> IntArray:
         """Places of the candidates themselves."""
-        own: IntArray = self.places[REACH]
+        own: IntArray = self.places[:, REACH]
         return own
-
-    @cached_property
-    def similarity(self) -> npt.NDArray[np.float64]:
-        """Similarity of each place to the question, shape (e + 1,); 0 without a vector."""
-        found = np.nan_to_num(np.asarray(self.view.similarity(self.near), dtype=np.float64))
-        return np.append(found, 0.0)
-
-    @cached_property
-    def asks(self) -> npt.NDArray[np.bool_]:
-        """Whether each place asks something, shape (e + 1,)."""
-        return np.append(self.view.asks[self.near], False)
-
-    @cached_property
-    def lengths(self) -> npt.NDArray[np.float64]:
-        """Characters of each place, shape (e + 1,)."""
-        return np.append(self.view.lengths[self.near].astype(np.float64), 0.0)
 
     @cached_property
     def _looked_up(self) -> list[tuple[IntArray, float]]:
@@ -193,9 +172,7 @@ class Neighbourhood:
         for word in self.question.words:
             rows = holders_of(word, self.view)
             if rows is not None:
-                held = rows.size
-                idf = np.log1p((self.view.size - held + 0.5) / (held + 0.5))
-                found.append((rows, float(idf)))
+                found.append((rows, self.view.idf(rows.size)))
         return found
 
     @cached_property
@@ -214,11 +191,8 @@ class Neighbourhood:
 
     @cached_property
     def holds(self) -> npt.NDArray[np.float64]:
-        """Whether each place holds each word, shape (t, e + 1), 0 or 1."""
-        held = np.zeros((len(self._looked_up), self.near.size + 1))
-        for word, (rows, _) in enumerate(self._looked_up):
-            held[word, :-1] = among(self.near, rows)
-        return held
+        """Whether each place holds each word, shape (t, e), 0 or 1."""
+        return recall_columns.holds(self.near, [rows for rows, _ in self._looked_up])
 
 
 def among(rows: IntArray, ascending: IntArray) -> npt.NDArray[np.bool_]:
@@ -275,7 +249,6 @@ def stretched_column(values: FloatArray) -> npt.NDArray[np.float64]:
     return scaled
 
 
-_K1, _B = 1.2, 0.75
 _forms_of = lru_cache(maxsize=1 << 16)(forms_of)
 _relative_dates = lru_cache(maxsize=1 << 16)(relative_dates)
 
@@ -292,20 +265,8 @@ def dense_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
         ``dense_neighbour``: the higher one of its neighbours. Where a window reaches over the end
         of a session, the mean is over what there is.
     """
-    # "No neighbour" has similarity 0, so that sums need no mask.
-    near, there = scene.similarity[scene.places], scene.places < scene.near.size
-    before, own, after = near[REACH - 1 : REACH + 2]
-    asked = scene.asks[scene.places[REACH - 1]]
-    asks = scene.asks[scene.own] & there[REACH + 1]
-    partner = np.where(asked, before, np.where(asks, after, own))
-    three = slice(REACH - 1, REACH + 2)
-    return {
-        "dense": own,
-        "dense_window": near[three].sum(axis=0) / there[three].sum(axis=0),
-        "dense_wide": near.sum(axis=0) / there.sum(axis=0),
-        "dense_pair": (own + partner) / 2,
-        "dense_neighbour": np.maximum(before, after),
-    }
+    similar = scene.view.similarity(scene.near)
+    return recall_columns.dense_columns(scene.near, scene.places, similar, scene.view.asks)
 
 
 def lexical_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
@@ -326,26 +287,10 @@ def lexical_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
     ----------
     Robertson & Zaragoza 2009, The probabilistic relevance framework: BM25 and beyond.
     """
-    held, lengths = scene.holds[:, scene.places], scene.lengths[scene.places]
-    near, n = slice(REACH - 1, REACH + 2), scene.rows.size
-    own, three, five = held[:, REACH], held[:, near].sum(axis=1), held.sum(axis=1)
-    asked = held[:, REACH - 1] * scene.asks[scene.places[REACH - 1]]
-    # One matrix for all, since each step costs more to call than to compute.
-    known = scene.known[:, None]
-    shares = _share(scene, np.concatenate([own, three, own + asked, asked, known], axis=1))
-    counts = np.concatenate([own, three, five], axis=1)
-    sizes = (lengths[REACH], lengths[near].sum(axis=0), lengths.sum(axis=0))
-    bm25 = _bm25(scene, counts, np.concatenate(sizes), np.repeat((1, 3, 5), n))
-    return {
-        "coverage_store": np.full(n, shares[-1]),
-        "bm25": bm25[:n],
-        "bm25_window": bm25[n : 2 * n],
-        "bm25_wide": bm25[2 * n :],
-        "coverage": shares[:n],
-        "coverage_window": shares[n : 2 * n],
-        "coverage_pair": shares[2 * n : 3 * n],
-        "asked_before": shares[3 * n : -1],
-    }
+    view = scene.view
+    return recall_columns.word_columns(
+        scene.near, scene.places, scene.holds, scene.idf, scene.known, view.asks, view.lengths
+    )
 
 
 def coverage(scene: Neighbourhood, *places: IntArray) -> npt.NDArray[np.float64]:
@@ -363,32 +308,9 @@ def coverage(scene: Neighbourhood, *places: IntArray) -> npt.NDArray[np.float64]
     ndarray of shape (n,), float64
         In [0, 1]; 0 for a question without content words.
     """
-    return _share(scene, sum(scene.holds[:, column] for column in places))
-
-
-def _share(scene: Neighbourhood, counts: Any) -> npt.NDArray[np.float64]:
-    """Return the share of the idf in words that are counted at all; counts of shape (t, n)."""
     total = float(scene.idf.sum())
-    if total == 0.0:
-        return np.zeros(counts.shape[1])
-    out: npt.NDArray[np.float64] = scene.idf @ (counts > 0) / total
-    return out
-
-
-def _bm25(
-    scene: Neighbourhood, counts: FloatArray, lengths: FloatArray, events: IntArray
-) -> npt.NDArray[np.float64]:
-    """Return BM25 as a share of its upper bound, in [0, 1), of texts of several events.
-
-    Each of n texts has counts of shape (t, n), a length, and the number of events that it is made
-    of. An event counts a word once, however often it repeats it.
-    """
-    total = float(scene.idf.sum())
-    if total == 0.0:
-        return np.zeros(counts.shape[1])
-    usual = float(scene.lengths.sum()) / max(scene.near.size, 1)
-    damp = _K1 * (1 - _B + _B * lengths / np.maximum(usual * events, 1.0))
-    out: npt.NDArray[np.float64] = scene.idf @ (counts / (counts + damp)) / total
+    held = np.any([scene.holds[:, column] for column in places], axis=0)
+    out: npt.NDArray[np.float64] = scene.idf @ held / (total or 1.0)
     return out
 
 
@@ -403,7 +325,7 @@ def form_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
         asks something itself.
     """
     wanted = scene.question.wanted
-    asks = scene.asks[scene.own].astype(np.float64)
+    asks = scene.view.asks[scene.rows].astype(np.float64)
     if not wanted:
         return {"answers": np.zeros(scene.rows.size), "asks": asks}
     forms = np.array([_forms_of(text) for text in scene.view.texts(scene.rows)], dtype=np.int64)
@@ -418,7 +340,7 @@ def length_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
     mapping of str to ndarray of shape (n,)
         ``length``: ln(1 + characters) / ln(1001), at most 1: greetings and thanks are short.
     """
-    lengths = scene.lengths[scene.own]
+    lengths = scene.view.lengths[scene.rows]
     return {"length": np.minimum(np.log1p(lengths) / np.log(1001.0), 1.0)}
 
 
@@ -490,7 +412,7 @@ def date_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
     return out
 
 
-def session_signals(scene: Neighbourhood, score: FloatArray) -> Mapping[str, FloatArray]:
+def session_signals(scene: Neighbourhood, score: Column) -> Mapping[str, FloatArray]:
     """Say how good the session of an event is, by its candidates.
 
     Parameters
@@ -507,31 +429,8 @@ def session_signals(scene: Neighbourhood, score: FloatArray) -> Mapping[str, Flo
         highest. ``session_coverage``: share of the question's idf that the candidates of its
         session hold together.
     """
-    sessions = scene.view.sessions[scene.rows]
-    kinds, group = np.unique(sessions, return_inverse=True)
-    held = np.zeros((scene.idf.size, kinds.size))
-    words, holders = np.nonzero(scene.holds[:, scene.own])
-    held[words, group[holders]] = 1.0
-    covered = _share(scene, held)
-    best, mean = _best_and_mean_of_three(score, group, kinds.size)
-    return {
-        "session_best": best[group],
-        "session_mean": mean[group],
-        "session_coverage": covered[group],
-    }
-
-
-def _best_and_mean_of_three(
-    score: FloatArray, group: IntArray, groups: int
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the highest score of each group, and the mean of its three highest."""
-    order = np.lexsort((-score, group))
-    ordered, descending = group[order], score[order].astype(np.float64)
-    starts = np.searchsorted(ordered, np.arange(groups))
-    first = np.arange(order.size) - starts[ordered] < 3
-    some = ordered[first]
-    sums = np.bincount(some, weights=descending[first], minlength=groups)
-    return descending[starts], sums / np.bincount(some, minlength=groups)
+    sessions, held = scene.view.sessions[scene.rows], scene.holds.take(scene.own, axis=1)
+    return recall_columns.session_columns(sessions, score, held, scene.idf)
 
 
 _LONGEST = 12
@@ -631,7 +530,8 @@ def title_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
     """
     out = np.zeros(scene.rows.size)
     for phrase in phrases(scene.question.asked):
-        out[among(scene.rows, scene.view.titles(phrase))] = 1.0
+        if (rows := scene.view.titles(phrase)).size:
+            out[among(scene.rows, rows)] = 1.0
     return {"title": out}
 
 
@@ -718,7 +618,7 @@ def all_signals(
         By name, unscaled.
     """
     scene = Neighbourhood(question, candidates, view)
-    columns = dict[str, FloatArray]()
+    columns: dict[str, FloatArray] = {}
     for signals in _BY_ITSELF:
         columns.update(signals(scene))
     # What stands by its session or its links borrows from others' own content, in equal parts

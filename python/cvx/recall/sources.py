@@ -14,6 +14,7 @@ from cvx.arguments import an_event
 from cvx.causal.graph_data import NOT_WALKED, link_of
 from cvx.causal.walk import walk
 from cvx.errors import InvalidInputError
+from cvx.index import recall_columns
 from cvx.recall.question import HALF_A_DAY, days_from, holders_of
 from cvx.recall.visible_events import VisibleEvents
 from cvx.store.fulltext import words_of
@@ -88,7 +89,6 @@ class Dense:
         while True:
             ids, distances = view.index.search(view.vector, wanted, where=view.scope.where)
             found = first_of_each(view.corpus.rows_of_nodes(ids), view.to_similarity(distances))
-            view.note_similarity(*found[:2])
             shown = view.visible[found.rows]
             # Aliases of one event, and what was put away where failures are asked for too, take
             # places: look further until there are enough.
@@ -163,16 +163,8 @@ def _on_named_day(view: VisibleEvents, pool: int) -> Found:
 
 def _by_idf(view: VisibleEvents, held: Sequence[IntArray], pool: int) -> Found:
     """Rank by the share of idf of the words whose holders are given; the shorter first."""
-    weights = [view.idf(len(rows)) for rows in held]
-    rows, owner = np.unique(np.concatenate(held), return_inverse=True)
-    scores = np.bincount(owner, np.repeat(weights, [len(one) for one in held])) / sum(weights)
-    shown, most = view.visible[rows], view.pool(pool)
-    if int(shown.sum()) > most:
-        # What scores less than the last one that fits is out, however short it is.
-        shown &= scores >= np.partition(scores[shown], -most)[-most]
-    rows, scores = rows[shown], scores[shown]
-    order = np.lexsort((-rows, view.lengths[rows], -scores))[:most]
-    return Found(rows[order], scores[order])
+    idf, most = [view.idf(len(rows)) for rows in held], view.pool(pool)
+    return Found(*recall_columns.best_by_idf(held, idf, view.visible, view.lengths, most))
 
 
 def _newest(view: VisibleEvents, words: Sequence[str], pool: int) -> Found:
@@ -340,15 +332,12 @@ def with_neighbours(
     ndarray of shape (m,), int64
         Rows, ascending, each once.
     """
-    rows = [best]
-    if reach and len(best):
-        rows.append(view.window(best[:NEIGHBOURED], reach).ravel())
-    if kinds:
-        ends = [end for _, end, edge in view.links(best[:STARTS]) if edge.kind in kinds]
-        rows.append(np.array(ends, dtype=np.int64))
-    every = np.unique(np.concatenate(rows))
-    every = every[every >= 0]
-    return every[view.visible[every]]
+    links = view.links(best[:STARTS]) if kinds else ()
+    ends = np.array([end for _, end, edge in links if edge.kind in kinds], dtype=np.int64)
+    times = view.corpus.timelines
+    return recall_columns.with_neighbours(
+        best, NEIGHBOURED, reach, ends, times.before, times.after, view.readable, view.visible
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from cvx.cue import PlainQuestion
 from cvx.errors import InvalidInputError
-from cvx.index import RawIndex
+from cvx.index import RawIndex, recall_columns
 from cvx.recall.corpus import Corpus
 from cvx.recall.corpus_indexes import title_key
 from cvx.recall.question import Question
@@ -355,9 +355,6 @@ class VisibleEvents:
         self.pending: Mapping[int, int] = {}
         self.vector = cue.vector
         self.size = scope.size
-        # By row of the corpus; only the pages that are touched ever take memory or time.
-        self._similar = np.zeros(len(corpus))
-        self._measured = np.zeros(len(corpus), dtype=np.bool_)
 
     def pool(self, least: int) -> int:
         """Return how many candidates a source looks for: three for each hit, or ``least``."""
@@ -419,11 +416,21 @@ class VisibleEvents:
         return self.corpus.passages(tuple(self.scope.where.namespaces or ()), self.readable)
 
     def window(self, rows: IntArray, reach: int) -> IntArray:
-        """Return rows with their readable neighbours in time; see `Timelines.window`."""
-        around = self.corpus.timelines.window(rows, reach)
-        hidden = (around >= 0) & ~self.readable[around]
-        hidden[:, reach] = False
-        return np.where(hidden, -1, around)
+        """Return rows with their readable neighbours in time.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,), int64
+        reach : int
+            How many on either side.
+
+        Returns
+        -------
+        ndarray of shape (n, 2 * reach + 1), int64
+            In order of time; -1 beyond the ends of the session, and for what is not readable.
+        """
+        times = self.corpus.timelines
+        return recall_columns.window(rows, times.before, times.after, self.readable, reach)
 
     def postings(self, word: str) -> IntArray | None:
         """Return the readable rows that hold a word, ascending; None where too many do."""
@@ -464,7 +471,7 @@ class VisibleEvents:
         """Return the readable rows that have a title, compared by its words."""
         known = self.corpus.naming.titles
         rows = np.array(known.get(title_key(title), ()) if known else (), dtype=np.int64)
-        return rows[self.readable[rows]]
+        return rows[self.readable[rows]] if len(rows) else rows
 
     def texts(self, rows: IntArray) -> list[str]:
         """Return the texts of these rows."""
@@ -496,10 +503,15 @@ class VisibleEvents:
         """
         if self.vector is None:
             return np.full(len(rows), np.nan)
-        missing = rows[~self._measured[rows]]
-        if len(missing):
-            self._measure(missing)
-        return self._similar[rows]
+        corpus, distances = self.corpus, partial(self.index.distances, self.vector)
+        similar = self.to_similarity(distances(corpus.nodes[rows]))
+        names = corpus.alias_nodes
+        if len(names):
+            owners = corpus.rows_of_nodes(names)
+            own, order = np.isin(owners, rows), np.argsort(rows)
+            places = order[np.searchsorted(rows, owners[own], sorter=order)]
+            np.fmax.at(similar, places, self.to_similarity(distances(names[own])))
+        return similar
 
     def background(self, fewest: int) -> tuple[float, float] | None:
         """Return mean and standard deviation of the similarity of two readable events at random.
@@ -523,22 +535,6 @@ class VisibleEvents:
                 spread = float(pairs.mean()), float(pairs.std())
             known = kept[spaces] = self.size, spread
         return known[1]
-
-    def note_similarity(self, rows: IntArray, similar: npt.NDArray[np.float64]) -> None:
-        """Take down similarities that a search has measured, the best of each event."""
-        self._similar[rows] = similar
-        self._measured[rows] = True
-
-    def _measure(self, rows: IntArray) -> None:
-        self.note_similarity(rows, np.full(len(rows), np.nan))
-        nodes = self.corpus.nodes_of(rows)
-        if len(nodes) and self.vector is not None:
-            # The spaces of the scope, whatever else it asks for: neighbours count too.
-            near = Filter(ids=nodes, namespaces=self.scope.where.namespaces, recallable=None)
-            ids, distances = self.index.search(self.vector, len(nodes), where=near)
-            owners = self.corpus.rows_of_nodes(ids)
-            # Farthest first, so that of an event's nodes the nearest is written last.
-            self._similar[owners[::-1]] = self.to_similarity(distances)[::-1]
 
     def links(self, rows: IntArray, *, incoming: bool = False) -> list[tuple[int, int, Edge]]:
         """Return the links that start at these rows, or end there: (from row, to row, edge).

@@ -207,8 +207,7 @@ class FeedbackRanker:
 def rows_of(names: Sequence[str], columns: Mapping[str, Floats]) -> Floats:
     """Return columns as rows, of shape (n, d); 0 where one is missing."""
     missing = np.zeros(len(next(iter(columns.values()), ())))
-    made: Floats = np.stack([columns.get(name, missing) for name in names], axis=1)
-    return np.nan_to_num(made)
+    return np.nan_to_num(np.array([columns.get(name, missing) for name in names]).T)
 
 
 def _differences(good: Floats, bad: Floats) -> Floats:

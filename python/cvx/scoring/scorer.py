@@ -155,9 +155,9 @@ def score_columns(
     each = [weights[name] for name in names]
     if bias:
         names, each = (*names, "bias"), [*each, bias]
-    values = np.ones((n, len(names)))
-    for place, name in enumerate(names[:m]):
-        values[:, place] = columns[name]
+    known = [columns[name] for name in names[:m]]
+    values = np.array([*known, *[np.ones(n)] * (len(names) - m)], dtype=np.float64).T
+    values = values.reshape(n, len(names))
     joined = values
     if mode == "log-product":
         joined = np.log(np.maximum(values, floor))

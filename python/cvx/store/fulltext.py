@@ -22,6 +22,7 @@ UNSPACED = (
     "\U00020000-\U0003ffff"
 )
 _RUN = re.compile(f"[{UNSPACED}]+")
+_NONE = np.empty(0, dtype=np.int64)
 
 
 def create(db: sqlite3.Connection) -> None:
@@ -128,12 +129,13 @@ def holders(db: sqlite3.Connection, word: str, after: int, most: int) -> IntArra
     """
     table, asked = _asked(word)
     if not asked:
-        return np.empty(0, dtype=np.int64)
+        return _NONE
     return _numbers(
-        db.execute(
-            f"SELECT rowid FROM {table} WHERE {table} MATCH ? AND rowid > ? ORDER BY rowid LIMIT ?",
-            (asked, after, most),
-        )
+        db,
+        f"{table} WHERE {table} MATCH ? AND rowid > ? ORDER BY rowid LIMIT ?",
+        asked,
+        after,
+        most,
     )
 
 
@@ -141,13 +143,13 @@ def holding(db: sqlite3.Connection, word: str, events: IntArray) -> IntArray:
     """Return which of these events contain a word."""
     table, asked = _asked(word)
     if not asked:
-        return np.empty(0, dtype=np.int64)
+        return _NONE
     return _numbers(
-        db.execute(
-            f"SELECT rowid FROM {table} WHERE {table} MATCH ?"
-            " AND rowid IN (SELECT value FROM json_each(?)) ORDER BY rowid",
-            (asked, json.dumps(events.tolist())),
-        )
+        db,
+        f"{table} WHERE {table} MATCH ? AND rowid IN (SELECT value FROM json_each(?))"
+        " ORDER BY rowid",
+        asked,
+        json.dumps(events.tolist()),
     )
 
 
@@ -203,5 +205,8 @@ def _quoted(token: str) -> str:
     return '"' + plain.replace('"', '""') + '"'
 
 
-def _numbers(rows: sqlite3.Cursor) -> IntArray:
-    return np.fromiter(chain.from_iterable(rows), dtype=np.int64)
+def _numbers(db: sqlite3.Connection, rest: str, *values: object) -> IntArray:
+    # One text of all numbers takes half as long to read as a row for each.
+    found = db.execute(f"SELECT group_concat(rowid) FROM (SELECT rowid FROM {rest})", values)
+    told = found.fetchone()[0]
+    return np.fromstring(told, dtype=np.int64, sep=",") if told else _NONE

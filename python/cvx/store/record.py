@@ -398,7 +398,12 @@ class Record:
         return first is None or int(first) <= seq + 1
 
     def journal(
-        self, after: int = 0, op: str | None = None, *, recorded_after: int | None = None
+        self,
+        after: int = 0,
+        op: str | None = None,
+        *,
+        but: Sequence[str] = (),
+        recorded_after: int | None = None,
     ) -> list[tuple[int, int, str, Any]]:
         """Return what changed as (seq, recorded, op, body), in order.
 
@@ -408,14 +413,16 @@ class Record:
             Only what has a larger number.
         op : str, optional
             Only changes of one kind.
+        but : sequence of str, optional
+            Kinds that are left out, unread.
         recorded_after : int, optional
             Only what was recorded later.
         """
         found = self.checked(
             "journal",
             "WHERE seq > ?1 AND (?2 IS NULL OR op = ?2) AND (?3 IS NULL OR recorded > ?3)"
-            " ORDER BY seq",
-            (after, op, recorded_after),
+            " AND op NOT IN (SELECT value FROM json_each(?4)) ORDER BY seq",
+            (after, op, recorded_after, json.dumps(but)),
         )
         return [(row[0], row[1], row[2], self._body(row)) for row in found]
 

@@ -120,7 +120,7 @@ class Replica:
                 self.rebuild()
             known = len(self.record.damaged)
             try:
-                unread = self.record.journal(self.seq)
+                unread = self.record.journal(self.seq, but=_FOR_THE_PAST)
             except DamagedStoreError:
                 self.rebuild()
                 return
@@ -134,7 +134,8 @@ class Replica:
                     self.rebuild()
                     return
                 self.seq = seq
-                self.changes += op not in _FOR_THE_PAST
+                self.changes += 1
+            self.seq = self.record.tail().seq
             _fill(self.index, _next_node(self.record, self.index))
             self._behind = 0
             self._tell_what_is_left_out(known)

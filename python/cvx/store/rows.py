@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cvx.index.json_text import compact_json
 from cvx.types import ENTITY_KEY, UNNAMED_ENTITIES, Decision, Episode, Event, Vector, entity_name
 from cvx.validation import check_cue, check_event, optional_text, storable_metadata, storable_text
 
@@ -57,9 +58,6 @@ OWN_ENTITIES = 2 * UNNAMED_ENTITIES
 MOST_ID = 2**53
 """The bound of ids and counts: so far every number is exact in JSON, frames and other languages."""
 
-# ASCII JSON is the same on every version of Python, which repr() is not.
-_plain_json = json.JSONEncoder(separators=(",", ":")).encode
-
 
 class Damage(NamedTuple):
     """A row whose checksum does not hold.
@@ -93,7 +91,8 @@ def row_crc(*values: object) -> int:
         elif type(value) is float:
             # SQLite stores -0.0 as 0.0.
             plain[at] = value + 0.0
-    return zlib.crc32(_plain_json(plain).encode("ascii"), crc)
+    # ASCII JSON is the same on every version of Python, which repr() is not.
+    return zlib.crc32(compact_json(plain).encode("ascii"), crc)
 
 
 def whole(row: Sequence[object]) -> bool:
@@ -246,9 +245,9 @@ def decision_row(decision: Decision, recorded: int, record: Mapping[str, Any]) -
     return (
         decision.decision_id,
         decision.episode_id,
-        json.dumps(asked, separators=(",", ":")),
-        json.dumps(hits, separators=(",", ":")),
-        json.dumps(decision.action_scores, separators=(",", ":")),
+        compact_json(asked),
+        compact_json(hits),
+        compact_json(decision.action_scores),
         decision.rendered,
         decision.action,
         json.dumps(decision.followed),

@@ -1,0 +1,127 @@
+"""Candidates and their columns, computed natively, are those of the plain way."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cvx.errors import InvalidInputError
+from cvx.index import RawIndex, recall_columns
+from cvx.recall.fusion import reciprocal_rank_fusion
+from cvx.types import IntArray
+
+ROWS = 30
+RANKINGS = st.lists(st.lists(st.integers(0, ROWS - 1), unique=True, max_size=12), max_size=4)
+
+
+def ints(numbers: list[int]) -> IntArray:
+    return np.array(numbers, dtype=np.int64)
+
+
+@given(
+    st.lists(st.tuples(st.sets(st.integers(0, ROWS - 1), min_size=1), st.floats(0.1, 9)),
+             min_size=1, max_size=5),
+    st.lists(st.booleans(), min_size=ROWS, max_size=ROWS),
+    st.lists(st.integers(0, 4), min_size=ROWS, max_size=ROWS),
+    st.integers(1, 12),
+)  # fmt: skip
+def test_words_rank_by_the_idf_that_rows_hold(
+    words: list[tuple[set[int], float]], visible: list[bool], lengths: list[int], most: int
+) -> None:
+    holders, idf = [ints(sorted(rows)) for rows, _ in words], [one for _, one in words]
+    found, scores = recall_columns.best_by_idf(holders, idf, np.array(visible), ints(lengths), most)
+    share = {
+        row: sum(one for rows, one in words if row in rows) / sum(idf)
+        for row in set().union(*(rows for rows, _ in words))
+        if visible[row]
+    }
+    expected = sorted(share, key=lambda row: (-share[row], lengths[row], -row))[:most]
+    assert found.tolist() == expected
+    assert scores.tolist() == [share[row] for row in expected]
+
+
+@given(RANKINGS)
+def test_votes_are_those_of_reciprocal_rank_fusion(rankings: list[list[int]]) -> None:
+    rows, scores = recall_columns.votes([ints(one) for one in rankings], 60.0)
+    fused = reciprocal_rank_fusion({str(at): one for at, one in enumerate(rankings)})
+    assert rows.tolist() == [one.item for one in fused]
+    assert scores.tolist() == pytest.approx([one.score for one in fused], abs=1e-15)
+
+
+@given(RANKINGS, st.sets(st.integers(0, ROWS - 1)))
+def test_a_table_says_where_each_ranking_has_a_row(
+    rankings: list[list[int]], chosen: set[int]
+) -> None:
+    rows = ints(sorted(chosen))
+    pairs = [(ints(one), np.linspace(1, 0, len(one))) for one in rankings]
+    votes = recall_columns.votes([one for one, _ in pairs], 60.0)
+    out = recall_columns.joined(rows, pairs, votes)
+    assert out.shape == (2 * len(rankings) + 1, len(rows))
+    by_row = dict(zip(votes[0].tolist(), votes[1].tolist(), strict=True))
+    for at, row in enumerate(rows.tolist()):
+        for one, (held, scores) in enumerate(pairs):
+            there = held.tolist().index(row) if row in held else None
+            expected = (np.nan, np.nan) if there is None else (there + 1, scores[there])
+            np.testing.assert_array_equal(out[2 * one : 2 * one + 2, at], expected)
+        assert out[-1, at] == by_row.get(row, 0.0)
+
+
+@given(
+    st.lists(st.integers(0, ROWS - 1), unique=True, max_size=9),
+    st.integers(0, 9),
+    st.integers(0, 2),
+    st.lists(st.integers(-1, ROWS - 1), max_size=5),
+    st.sets(st.integers(0, ROWS - 1)),
+    st.sets(st.integers(0, ROWS - 1)),
+)
+def test_neighbours_join_the_visible_rows(
+    best: list[int], most: int, reach: int, others: list[int], hidden: set[int], unseen: set[int]
+) -> None:
+    # Sessions of ten rows, one after the other.
+    before = ints([row - 1 if row % 10 else -1 for row in range(ROWS)])
+    after = ints([row + 1 if row % 10 < 9 else -1 for row in range(ROWS)])
+    readable = np.array([row not in hidden for row in range(ROWS)])
+    visible = readable & [row not in unseen for row in range(ROWS)]
+    found = recall_columns.with_neighbours(
+        ints(best), most, reach, ints(others), before, after, readable, visible
+    )
+    beside = {
+        near
+        for row in best[:most]
+        for near in range(row - reach, row + reach + 1)
+        if near // 10 == row // 10 and near >= 0
+    }
+    wanted = {*best, *others, *beside} - {-1}
+    assert found.tolist() == sorted(row for row in wanted if visible[row])
+
+
+@pytest.mark.parametrize("metric", ["cosine", "l2", "ip"])
+def test_distances_are_those_of_a_search(metric: str) -> None:
+    random = np.random.default_rng(0)
+    index = RawIndex(dim=24, metric=metric)
+    rows = random.normal(size=(200, 24)).astype(np.float32)
+    nodes = index.bulk_insert(vectors=rows)
+    index.delete(nodes[7:9])
+    query = random.normal(size=24).astype(np.float32)
+    asked = random.permutation(210)
+    far = dict(zip(asked.tolist(), index.distances(query, asked).tolist(), strict=True))
+    ids, distances = index.search(query, 198)
+    assert [far[node] for node in ids.tolist()] == distances.tolist()
+    assert all(np.isnan(far[node]) for node in (7, 8, *range(200, 210)))
+    kept = index.vectors(ints([5, 7, -1, 2**40]))
+    assert (kept[0] == rows[5]).all()
+    assert not kept[1:].any()
+
+
+def test_rows_that_there_are_not_are_refused() -> None:
+    none, flags = ints([-1, -1]), np.ones(2, dtype=np.bool_)
+    for rows in ([2], [-1]):
+        with pytest.raises(InvalidInputError, match=f"no row {rows[0]}: there are 2"):
+            recall_columns.window(ints(rows), none, none, flags, 1)
+    with pytest.raises(InvalidInputError, match="columns have"):
+        recall_columns.window(none, none, ints([]), flags, 1)
+    near, places = recall_columns.neighbourhood(ints([0, 1, -1]).reshape(1, 3))
+    with pytest.raises(InvalidInputError, match="columns have"):
+        recall_columns.dense_columns(near, places, np.zeros(1), flags)
+    with pytest.raises(InvalidInputError, match="a window has 1 rows"):
+        recall_columns.dense_columns(near, places[:, :1].copy(), np.zeros(2), flags)
