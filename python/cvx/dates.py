@@ -250,7 +250,8 @@ def day_told(text: str, timestamp: int) -> date | None:
 def _resolved(text: str, timestamp: int) -> list[tuple[re.Match[str], RelativeDate]]:
     if not _CALENDAR[0] <= timestamp < _CALENDAR[1]:
         return []
-    out, today = list[tuple[re.Match[str], RelativeDate]](), None
+    out: list[tuple[re.Match[str], RelativeDate]] = []
+    today = None
     for match in _RELATIVE.finditer(text):
         if _is_unsure(match):
             continue

@@ -144,7 +144,14 @@ class Dedupe:
             Places in ``hits``: what was dropped, and what says the same.
         """
         cosines = _cosines(hits)
-        texts = [_plain(hit) for hit in hits]
+        codes: dict[object, int] = {}
+        texts = np.array([codes.setdefault(_plain(hit) or at, at) for at, hit in enumerate(hits)])
+        same = texts[:, None] == texts
+        if self.near is not None:
+            same |= cosines >= self.near
+        np.fill_diagonal(same, False)
+        if not self.diversity and not same.any():
+            return list(hits[:k]), []
         open_places, merged = list(range(len(hits))), list[tuple[int, int]]()
         chosen: list[int] = []
         worth = _scaled([hit.score for hit in hits])
@@ -159,17 +166,12 @@ class Dedupe:
             for place in open_places:
                 if place == best:
                     continue
-                if self._same(texts, cosines, place, best):
+                if same[place, best]:
                     merged.append((place, best))
                 else:
                     left.append(place)
             open_places = left
         return [hits[place] for place in chosen], merged
-
-    def _same(self, texts: Sequence[str], cosines: npt.NDArray[np.float64], a: int, b: int) -> bool:
-        if texts[a] and texts[a] == texts[b]:
-            return True
-        return self.near is not None and bool(cosines[a, b] >= self.near)
 
 
 def _plain(hit: Hit) -> str:

@@ -169,10 +169,11 @@ class Renderer:
         if self._unit is None:
             return ""
         moment = timestamp * (1_000_000 // self._unit)
-        own = relative_dates("today", moment)
+        dates = relative_dates(text, moment)
+        own = relative_dates("today", moment) if dates else []
         found = {
             " ".join(one.words.lower().split()): str(one)
-            for one in relative_dates(text, moment)
+            for one in dates
             if (one.day, one.unit) != own[0][1:]
         }
         return ", ".join(f"{words}: {day}" for words, day in found.items())

@@ -71,13 +71,8 @@ class Scored:
         Doubts that it is spared are left out.
         """
         by = float(self.trust[place])
-        values, shares = self.values[place].tolist(), self.shares[place].tolist()
-        every = [
-            (name, value, weight * by, share * by)
-            for name, value, weight, share in zip(
-                self.names, values, self.weights.tolist(), shares, strict=True
-            )
-        ]
+        numbers = (self.values[place], self.weights * by, self.shares[place] * by)
+        every = [*zip(self.names, *(column.tolist() for column in numbers), strict=True)]
         for name, doubt, off in self.doubts:
             much, taken = float(doubt[place]), float(off[place])
             every.append((name, much, taken, taken * much))
