@@ -32,7 +32,7 @@ SETS = {
     "development": (DEVELOPMENT, ("conv-26", "conv-30", "conv-41"), (1,)),
     "held-out": (HELD_OUT, ("conv-42", "conv-43"), (11, 12, 13)),
 }
-DEFENCES = ("echoes", "orders", "hubs", "copies", "shares")
+DEFENCES = ("echoes", "crowds", "orders", "hubs", "copies", "shares")
 
 
 def of_talks(data: Path, name: str, embedder: Any) -> dict[str, Any]:

@@ -101,6 +101,33 @@ def test_questions_with_their_answers_are_found_by_their_questions() -> None:
             assert memory.recall(question)[0].text == f"{question} {answer}"
 
 
+def test_what_a_small_source_says_again_and_again_counts_less_than_what_answers_once() -> None:
+    memory = _memory()
+    memory.add("Ann moved from Lyon to Porto in the spring of 2021, for work.")
+    memory.add_many([f"Ben saw {number} gulls over the harbour." for number in range(40)])
+    cue = "Why did Ann move house from Lyon to Porto?"
+    for text in (
+        "Lyon, house, Porto, move, Ann: Eve wished it.",
+        "Eve: Porto Ann house Lyon move.",
+    ):
+        memory.add(text, source="web")
+    assert "Eve" in _first_text(memory, cue, crowds=False)
+    assert _first_text(memory, cue).startswith("Ann moved")
+    doubted = [hit for hit in memory.recall(cue, 3) if hit.source == "web"]
+    assert doubted
+    assert all("says it again and again" in {f.name for f in hit.factors} for hit in doubted)
+
+
+def test_a_document_whose_passages_name_their_subject_loses_nothing() -> None:
+    memory = _memory()
+    memory.add_many([f"Ben saw {number} gulls over the harbour." for number in range(60)])
+    told = ("opens with the green key", "is drained each spring", "was built by Ida Blom in 1931")
+    memory.add_many([{"text": f"Old mill pump: it {one}.", "source": "manual"} for one in told])
+    hits = memory.recall("Who built the old mill pump in 1931, and when was it drained?", 3)
+    assert [hit.source for hit in hits[:2]] == ["manual", "manual"]
+    assert not any(factor.share < 0 for hit in hits for factor in hit.factors)
+
+
 def test_a_word_that_asks_in_another_language_makes_no_question_of_a_statement() -> None:
     memory = _memory()
     memory.add_many([f"Ben saw {number} gulls over the harbour." for number in range(12)])
@@ -249,7 +276,9 @@ def test_a_changed_event_is_looked_at_again() -> None:
 @pytest.mark.parametrize(
     ("attack", "without", "before", "after"),
     [
-        ("PoisonedRAG", "echoes", 0.5, 0.1),
+        ("PoisonedRAG", "echoes crowds", 0.5, 0.1),
+        ("question reworded", "crowds", 0.5, 0.1),
+        ("MemoryGraft", "crowds", 0.5, 0.1),
         ("question and order", "echoes", 0.5, 0.1),
         ("word lists", "hubs", 0.2, 0.05),
         ("word lists, vectors", "hubs", 0.2, 0.1),
@@ -262,7 +291,7 @@ def test_planted_memories_do_not_take_the_first_places(
     memory, _ = remembered(talk, "", LexicalEmbedder())
     every, less = (
         attacked(memory, talk, HELD_OUT, attack, "web", 1, plain(memory, ways))
-        for ways in ((), (without, "orders"))
+        for ways in ((), (*without.split(), "orders"))
     )
     print(
         f"{attack}: first for {every.first:.1%} of {every.cues} attacked cues and "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from cvx import Memory
 from cvx.embed import LexicalEmbedder
 from cvx.errors import DamagedStoreError
-from cvx.learn.reputation import Reputation
+from cvx.learn.reputation import MOST_SOURCES, Reputation
 
 _CUE = "how do I restart the staging server?"
 
@@ -196,3 +197,22 @@ def test_an_honest_source_is_hardly_ever_left_out_and_a_false_one_soon() -> None
     out_after = [_simulated(seed, 0.1, 0.7) or 99 for seed in range(50)]
     assert sum(after <= 20 for after in out_after) >= 0.9 * len(out_after)
     assert max(out_after) <= 60
+
+
+@pytest.mark.requirement("B15")
+def test_the_cases_of_a_thousand_sources_are_kept_those_left_out_first() -> None:
+    known = Reputation()
+    for _ in range(8):
+        known.count([""], helped=True)
+    for _ in range(6):
+        known.count(["forum"], helped=False)
+    for number in range(3 * MOST_SOURCES):
+        known.count([f"page {number}"], helped=True)
+    assert len(known.cases) == MOST_SOURCES
+    assert [*known.left_out()] == ["forum"]
+    assert known.cases[""] == [8, 0]
+    assert f"page {3 * MOST_SOURCES - 1}" in known.cases
+    again = Reputation.from_dict(json.loads(json.dumps(known.to_dict())))
+    again.count(["one more"], helped=False)
+    assert [*again.cases][-2:] == [f"page {3 * MOST_SOURCES - 1}", "one more"]
+    assert len(json.dumps(again.to_dict())) < 50 * MOST_SOURCES

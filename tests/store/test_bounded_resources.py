@@ -49,6 +49,31 @@ def test_what_reading_notes_is_written_down_by_a_process_that_only_reads() -> No
     assert memory.learning.attribution(asked[0]).shown == (1,)
 
 
+def test_after_4096_commits_that_nobody_read_the_index_takes_them_in() -> None:
+    memory = opened()
+    memory.recall("key")
+    memory.add("the hall is dark")
+    replica = memory._shared.store.replica
+    before = replica.seq
+    for number in range(4_095):
+        assert replica.seq == before
+        with memory.record.transaction() as write:
+            write.set_state("nobody's", {"number": number})
+    assert replica.seq == memory.record.tail().seq
+    assert len(replica.index) == 2
+
+
+def test_of_what_was_handed_out_the_last_10000_texts_are_known() -> None:
+    memory = opened()
+    shared = memory._shared
+    node = memory.get(1).node
+    assert node is not None
+    for number in range(10_001):
+        shared.hand_out_text("", f"text {number}", [node])
+    assert shared.told("", "text 0") == []
+    assert shared.told("", "text 1") == shared.told("", "text 10000") == [1]
+
+
 def test_counts_of_what_was_recalled_are_written_down_too() -> None:
     memory = Memory(embedder=LexicalEmbedder())
     memory.add_many(Event(timestamp=n, text=f"key {n}") for n in range(5_000))

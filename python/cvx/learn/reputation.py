@@ -15,6 +15,8 @@ _HALF = 0.5
 """Advice fails where it helps in less than so much of its cases."""
 _UNKNOWN = 0.25
 """The same where nothing is known of the memories of whoever asks."""
+MOST_SOURCES = 1_000
+"""Cases of so many sources are kept: all are written at each feedback, some 40 bytes a source."""
 _LEAST_KNOWN = 2
 """Of fewer cases of theirs nothing is concluded."""
 _TAIL = 0.02
@@ -34,7 +36,8 @@ class Reputation:
     Attributes
     ----------
     cases : dict of str to list of int
-        By source: how often its advice helped, and how often it failed.
+        By source: how often its advice helped, and how often it failed; those that were followed
+        last come last. Of more than 1,000 the first that is not left out is forgotten.
     found_false : list of str
         Sources that advice leaves out; see `cvx.learn.advisor.source_trust.SourceTrust`.
     forgiven : list of str
@@ -48,8 +51,13 @@ class Reputation:
     def count(self, sources: Collection[str], *, helped: bool) -> None:
         """Count one case: advice of these sources was followed, and helped or failed."""
         for source in sources if helped or len(sources) == 1 else ():
-            case = self.cases.setdefault(source, [0, 0])
+            case = self.cases.pop(source, [0, 0])
             case[not helped] = min(case[not helped] + 1, MOST_ID)
+            self.cases[source] = case
+        while len(self.cases) > MOST_SOURCES:
+            out = self.left_out()
+            labelled = [source for source in self.cases if source]
+            del self.cases[next((one for one in labelled if one not in out), labelled[0])]
 
     def find_false(self, sources: Collection[str]) -> None:
         """Take over which sources advice leaves out."""

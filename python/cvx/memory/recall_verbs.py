@@ -24,7 +24,7 @@ from cvx.errors import (
     StaleCueWarning,
     warn,
 )
-from cvx.learn.reputation import SOURCES, Reputation
+from cvx.learn.reputation import MOST_SOURCES, SOURCES, Reputation
 from cvx.memory.namespace_access import Identity
 from cvx.memory.resources import Resources
 from cvx.memory.settings import (
@@ -317,9 +317,10 @@ class RecallVerbs:
 
     def find_false(self, namespace: str, sources: Collection[str]) -> None:
         """Leave out of recall what the advice of a namespace leaves out."""
-        if {*sources} != {*self._reputation(namespace).found_false}:
+        false = sorted(sources)[:MOST_SOURCES]
+        if false != self._reputation(namespace).found_false:
             with self._shared.record.transaction() as write:
-                self.judge(write, namespace, lambda known: known.find_false(sources))
+                self.judge(write, namespace, lambda known: known.find_false(false))
 
     def forget_sources(self, namespace: str) -> None:
         """Leave no source out for what was said or found up to now."""

@@ -10,12 +10,14 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cvx.recall.fusion import Candidates, Column
+from cvx.recall.question import content_words
 from cvx.scoring.scorer import Scored
 from cvx.store.fulltext import words_of
 from cvx.types import IntArray
@@ -33,6 +35,8 @@ _NEAR, _VERY_NEAR = 0.1, 0.3
 _HELD = 0.85
 """Share of the cue's words, question words included, that makes a text a repetition of it."""
 _FEWEST_WORDS = 5
+_SHARED, _SHARED_WORDS = 0.7, 4
+"""Share of the cue's content words, and how many of them, that memories say alike."""
 _SMALL = 0.1
 """A labelled source that holds less than this share of the memories is a small one."""
 _DOUBT = 0.5
@@ -65,6 +69,10 @@ class Guard:
         words, one that holds 85% of them, its question word among them, loses half of its score;
         but only of a labelled source that holds less than a tenth of the memories, since lists of
         questions with their answers are honest memories too.
+    crowds : bool, default True
+        A question is seldom answered twice in its own words: where several memories of a labelled
+        source that holds less than a tenth of the memories say the same four content words of the
+        cue or more, 70% of them, they lose half.
     orders : bool, default True
         A text that reads like an order to a model loses half.
     hubs : bool, default True
@@ -84,6 +92,7 @@ class Guard:
     """
 
     echoes: bool = True
+    crowds: bool = True
     orders: bool = True
     hubs: bool = True
     copies: bool = True
@@ -105,6 +114,8 @@ class Guard:
         if self.echoes:
             holds = table["coverage"][head] if "coverage" in table else np.ones(len(rows))
             doubts["repeats the question"] = _echoing(view, rows, holds >= _HELD)
+        if self.crowds:
+            doubts["says it again and again"] = _crowding(view, rows)
         vectors = vectors_of(view, rows)
         if self.hubs:
             doubts["fits everything"] = typical_events(view).hubness(view, rows, vectors)
@@ -164,12 +175,35 @@ def _echoing(
     question = told.rstrip().endswith("?") or (words[:1] != [] and words[0] in _ASKING)
     if len(asked) < _FEWEST_WORDS or not question or not (asking := asked & _ASKING):
         return out
-    codes = view.corpus.sources[rows]
-    small = [code for code in set(codes[holds].tolist()) if code and _share(view, code) < _SMALL]
-    some = np.flatnonzero(holds & np.isin(codes, small))
+    some = np.flatnonzero(holds & _of_small_sources(view, rows))
     for at, text in zip(some.tolist(), view.texts(rows[some]), strict=True):
         held = asked.intersection(words_of(text))
         out[at] = len(held) >= _HELD * len(asked) and bool(asking & held)
+    return out
+
+
+def _of_small_sources(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.bool_]:
+    codes = view.corpus.sources[rows]
+    return np.isin(
+        codes, [one for one in set(codes.tolist()) if one and _share(view, one) < _SMALL]
+    )
+
+
+def _crowding(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.bool_]:
+    """Return which texts say the same words of the cue as another one of their small source."""
+    out = np.zeros(len(rows), dtype=np.bool_)
+    asked = set(content_words(view.cue.words()))
+    least = max(_SHARED_WORDS, _SHARED * len(asked))
+    codes = view.corpus.sources[rows].tolist()
+    several = [code for code, times in Counter(codes).items() if times > 1]
+    if len(asked) < least or several in ([], [0]):
+        return out
+    some = np.flatnonzero(np.isin(codes, several) & _of_small_sources(view, rows))
+    told = dict(zip(some.tolist(), view.texts(rows[some]), strict=True))
+    held = {at: asked.intersection(content_words(text)) for at, text in told.items()}
+    for one, two in combinations(told, 2):
+        if codes[one] == codes[two] and len(held[one] & held[two]) >= least:
+            out[[one, two]] = True
     return out
 
 
