@@ -559,7 +559,7 @@ class RunningEpisode:
     def _learned(self, reward: float, won: bool, exposure: float) -> Episode:
         """Write the outcome down and learn from it; return the episode as it was closed."""
         while True:
-            loop = self._advisors.caught_up()
+            loop = self._advisors.loop
             closed = loop.recorder.outcome(self._run, reward)
             outcome = Outcome(closed, self._taken, won, exposure, stored=True)
             # Another thread may have taken back what the loop had learned meanwhile.

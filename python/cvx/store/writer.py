@@ -466,15 +466,23 @@ class Writer:
         self._change(column, "event_id", values.items())
 
     def _change(self, column: str, key: str, values: Iterable[tuple[int, object]]) -> None:
-        changes = []
-        for one, after in values:
-            found = self._db.execute(f"SELECT {column} FROM events WHERE {key} = ?", (one,))
-            before = found.fetchone()
-            if before is None and key == "event_id":
-                raise UnknownError(f"there is no event {one}: it was erased or never given")
-            if before is not None and before[0] != after:
-                changes.append([one, before[0], after])
-                self._db.execute(f"UPDATE events SET {column} = ? WHERE {key} = ?", (after, one))
+        new = dict(values)
+        found = self._db.execute(
+            f"SELECT {key}, {column} FROM events WHERE {key} {rows.AMONG}", (rows.listed(new),)
+        )
+        known = dict(found.fetchall())
+        missing = [one for one in new if one not in known]
+        if missing and key == "event_id":
+            raise UnknownError(f"there is no event {missing[0]}: it was erased or never given")
+        changes = [
+            [one, known[one], after]
+            for one, after in new.items()
+            if one in known and known[one] != after
+        ]
+        self._db.executemany(
+            f"UPDATE events SET {column} = ? WHERE {key} = ?",
+            ((after, one) for one, _, after in changes),
+        )
         self._renew("events", f"{key} = ?", [one for one, *_ in changes])
         if changes:
             # The declaration of a kind of edge is called "kind" in the journal.
