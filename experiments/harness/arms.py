@@ -81,7 +81,7 @@ class Arm:
         if policy is not None:
             return Reader(loop, policy, log=log)
         kind = ShuffledAgent if isinstance(loop, ShuffledOutcomes) else Agent
-        return kind(loop, seed=seed, **self.agent)
+        return kind(loop, choices=loop.choices, seed=seed, **self.agent)
 
 
 def _plain(value: Any) -> Any:
@@ -96,17 +96,23 @@ def _plain(value: Any) -> Any:
     return f"{value.__module__}.{value.__qualname__}" if callable(value) else value
 
 
+# What plans are chosen by where their scores are what is studied, and where nothing is learned.
+_SCORED = {"advised": False}
 _FULL = Arm(FOCUS, "full loop", loop_settings.full)
 _CONTROLS = (
     # The best of k in (6, 15, 40) with exponents 1 and 2, on 200 tuning games (seeds 100-104);
     # keeping its wins is better than not (the arm "frozen").
     Arm(
-        "nearest", "wins only, by similarity", loop_settings.by_similarity, agent={"exponent": 2.0}
+        "nearest",
+        "wins only, by similarity",
+        loop_settings.by_similarity,
+        agent={"exponent": 2.0, **_SCORED},
     ),
     Arm(
         "frozen",
         "demonstrations only",
         partial(loop_settings.by_similarity, kind=FrozenMemory),
+        agent=_SCORED,
     ),
     Arm(
         "shuffled",
@@ -117,10 +123,16 @@ _CONTROLS = (
         readable=False,
     ),
     Arm("frequency", "frequencies of actions", None, readable=False),
-    Arm("none", "no memory", partial(loop_settings.by_similarity, kind=FrozenMemory), shown=False),
+    Arm(
+        "none",
+        "no memory",
+        partial(loop_settings.by_similarity, kind=FrozenMemory),
+        shown=False,
+        agent=_SCORED,
+    ),
 )
 # Fewer plans looked at, fewer undeserved decays: the best of 4, 10 and 64 on the same games.
-_FEW = {"plans": 4}
+_FEW = {"looked_at": 4, **_SCORED}
 _PUBLISHED = (
     Arm("e7c", "everything advises, blind decay (E7c)", loop_settings.everything, agent=_FEW),
     Arm("e7d", "wins only, blind decay (E7d)", loop_settings.wins_blind, agent=_FEW),
@@ -130,10 +142,12 @@ _PUBLISHED = (
 _WINS = Arm("wins", "full without failures", partial(loop_settings.full, learn_from_failures=False))
 _WITHOUT = (
     _WINS,
+    Arm("scored", "full, plans by the loop's score", loop_settings.full, agent=_SCORED),
     Arm(
         "no_posterior",
-        "full, ranked by similarity",
+        "scored, by similarity alone",
         partial(loop_settings.full, scorer=None, usage=None),
+        agent=_SCORED,
     ),
     Arm(
         "no_search",
@@ -143,8 +157,13 @@ _WITHOUT = (
     ),
     Arm("no_mdp", "full without the region model", partial(loop_settings.full, mdp=None)),
     Arm("no_regions", "full, one region for everything", loop_settings.coarse),
-    Arm("no_edges", "full without typed edges", partial(loop_settings.full, edges=False)),
-    Arm("no_decay", "full without decay", partial(loop_settings.full, decay=None)),
+    Arm(
+        "no_edges",
+        "scored, no typed edges",
+        partial(loop_settings.full, edges=False),
+        agent=_SCORED,
+    ),
+    Arm("no_decay", "scored, no decay", partial(loop_settings.full, decay=None), agent=_SCORED),
 )
 # What was found along an edge ranks higher too: without that, edges only change who is considered.
 _ALONG_EDGES: Mapping[str, Any] = {
@@ -154,28 +173,32 @@ _ALONG_EDGES: Mapping[str, Any] = {
 _WITH = (
     Arm(
         "decayed",
-        "full, decaying rewards in the score",
+        "scored, by decaying rewards too",
         partial(loop_settings.full, besides={"reward": 0.5}),
+        agent=_SCORED,
     ),
     Arm(
         "weighted",
-        "full, learned weights",
+        "scored, by learned weights",
         partial(
             loop_settings.full,
             besides={"reward": 0.5, "region_match": 0.2, "action_success": 0.3},
             weights="default",
         ),
+        agent=_SCORED,
     ),
-    Arm("by_edges", "full, posterior of typed edges", loop_settings.by_edges),
+    Arm("by_edges", "scored, posterior of typed edges", loop_settings.by_edges, agent=_SCORED),
     Arm(
         "graph",
-        "full, recalled by graph_search",
+        "scored, recalled by graph_search",
         partial(loop_settings.full, edge_boost=HELPFUL, **_ALONG_EDGES),
+        agent=_SCORED,
     ),
     Arm(
         "graph_all",
-        "full, graph_search over all kinds of edges",
+        "scored, graph_search over all kinds of edges",
         partial(loop_settings.full, edge_boost=HELPFUL, edges=ALL_EDGES, **_ALONG_EDGES),
+        agent=_SCORED,
     ),
     Arm("phase", "full, region model by phase", partial(loop_settings.full, phase=True)),
 )

@@ -153,6 +153,7 @@ def _run(setup: Setup, out: Path | None, command: str) -> int:
     from experiments.harness.figures import summary
     from experiments.harness.page import write_page
     from experiments.harness.pictures import draw, draw_all
+    from experiments.harness.play_arm import watched
     from experiments.harness.report import render, write_json
 
     # A file or a pipe has no width of its own: wide enough that nothing is cut.
@@ -177,7 +178,7 @@ def _run(setup: Setup, out: Path | None, command: str) -> int:
     every = base.parent / f"{base.name}-all.png"
     draw(picture, figures)
     draw_all(every, figures)
-    write_page(page, figures, command, seconds)
+    write_page(page, figures, command, seconds, watched(setup))
     console.print(f"{len(played)} games in {seconds:.0f} s")
     console.print(*(f"wrote {file}" for file in (data, picture, every, page)), sep="\n")
     memory = folder_of(setup, FOCUS, setup.first_seed)

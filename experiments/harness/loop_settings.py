@@ -11,7 +11,7 @@ from cvx.memory import Memory
 from cvx.scoring import Feature, Scorer, ScoringContext, UsageTracker, beta_mean, use_posterior
 from cvx.types import Hit
 from experiments.harness.memories import EverythingMemory, PausableMemory, UnscoredMemory
-from experiments.plans import shape, use_key
+from experiments.plans import Choices, shape, use_key
 
 Loop = Callable[[Memory], PausableMemory]
 
@@ -30,7 +30,9 @@ _AS_PUBLISHED = {"similarity": 1.0, "reward": 0.5}
 
 def loop(kind: type[PausableMemory], memory: Memory, **options: Any) -> PausableMemory:
     """Return a loop of a kind on a memory, with the options that all of them share."""
-    return kind(memory.index, memory.embedder, memory.record, **{**_COMMON, **options})
+    made = kind(memory.index, memory.embedder, memory.record, **{**_COMMON, **options})
+    made.choices = Choices(memory)
+    return made
 
 
 def by_similarity(memory: Memory, kind: type[PausableMemory] = PausableMemory) -> PausableMemory:

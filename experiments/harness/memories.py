@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.types import Cue, Decision, Episode, Filter
+from experiments.plans import Choices
 from experiments.textgames.controls import ShuffledMemory
 
 
@@ -33,9 +34,11 @@ class PausableMemory(ActiveMemory):
     """A loop that can be asked without learning from how it went.
 
     While ``learning`` is false, own episodes are forgotten when they end; demonstrations are kept.
+    ``choices`` is who advises the agent on the same memory.
     """
 
     learning: bool = True
+    choices: Choices | None = None
     failures_advise: bool = False
 
     def close(self, run: OpenEpisode, reward: float, *, exposure: float = 1.0) -> Episode:
@@ -57,7 +60,7 @@ class PausableMemory(ActiveMemory):
 
     def held(self) -> Held:
         """Count the episodes that it holds."""
-        kept = [e.reward for e in self.episodes if e.steps and e.steps[0].node is not None]
+        kept = [e.reward for e in self.readable() if e.steps and e.steps[0].node is not None]
         wins = sum(reward is not None and reward > self.success_above for reward in kept)
         failures = len(kept) - wins
         return Held(wins, failures, failures if self.failures_advise else 0)

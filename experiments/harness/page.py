@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from experiments.harness import pictures
 from experiments.harness.arms import FOCUS, GROUPS
 from experiments.harness.figures import scored
 from experiments.harness.report import NOTES, p, points, rate
+from experiments.harness.steps import Step
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -28,7 +30,13 @@ pre { background: #f0f0ec; padding: .8rem 1rem; overflow-x: auto; border-radius:
 """
 
 
-def write_page(path: Path, figures: Mapping[str, Any], command: str, seconds: float) -> None:
+def write_page(
+    path: Path,
+    figures: Mapping[str, Any],
+    command: str,
+    seconds: float,
+    steps: Sequence[Step] = (),
+) -> None:
     """Write the report; its pictures are part of it, and nothing is loaded from elsewhere.
 
     Parameters
@@ -40,6 +48,8 @@ def write_page(path: Path, figures: Mapping[str, Any], command: str, seconds: fl
         What reproduces it.
     seconds : float
         How long that took.
+    steps : sequence of Step, optional
+        What happened in one game.
     """
     sections = [
         _head(figures),
@@ -51,6 +61,7 @@ def write_page(path: Path, figures: Mapping[str, Any], command: str, seconds: fl
         _section("What memory holds", _memory(figures)),
         _section("By kind of task", _kinds(figures)),
         _section("Seeds", _seeds(figures)),
+        *([_section("One game, step by step", _steps_of(steps))] if steps else []),
         _section("What to keep in mind", _caveats(figures)),
         _section("How to play it again", _again(command, seconds)),
     ]
@@ -247,6 +258,15 @@ def _caveats(figures: Mapping[str, Any]) -> str:
     if setup["llm"] is None:
         told.append("No language model played.")
     return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in told)}</ul>"
+
+
+def _steps_of(steps: Sequence[Step]) -> str:
+    lines = "\n".join(f"{step.what}\n{indent(step.came, '    ')}" for step in steps)
+    return (
+        f"<p>A game that was measured, played once more by <em>{FOCUS}</em> after all rounds, with "
+        "the first seed. Advice names the episodes that an option rests on, the latest first.</p>"
+        f"<details><summary>{len(steps)} lines</summary><pre>{escape(lines)}</pre></details>"
+    )
 
 
 def _again(command: str, seconds: float) -> str:

@@ -14,6 +14,7 @@ from experiments.harness.arms import FOCUS, arm_of
 from experiments.harness.memories import Held
 from experiments.harness.protocols import Turn, protocol_of
 from experiments.harness.setup import Setup
+from experiments.harness.steps import Step, watch
 from experiments.textgames.game import Game, Player, Result
 from experiments.textgames.reader import Reader
 
@@ -203,6 +204,18 @@ class Course:
         self._restore(_PLAYER)
         return result
 
+    def watch(self) -> list[Step]:
+        """Return what happens in the first game that was measured, else played, played once more.
+
+        Nothing is learned from it. Empty for a player that takes no advice.
+        """
+        turn = next((turn for turn in self.turns if turn.measured), self.turns[0])
+        loop, domain = self.loop, self.setup.domain
+        if loop is None or loop.choices is None or isinstance(self.player, Reader):
+            return []
+        with domain.open(turn.game, self.setup) as game, loop.paused():
+            return watch(self.player, loop.choices, game)
+
     def _restore(self, name: str) -> None:
         self.player.restore(self.memory.record.state(name) or {})
 
@@ -221,6 +234,19 @@ def play_arm(setup: Setup, arm: str, seed: int) -> Iterator[Played]:
         course = Course(setup, arm, seed, memory)
         try:
             yield from course.play()
+        finally:
+            course.close()
+
+
+def watched(setup: Setup) -> list[Step]:
+    """Return what happens in one more game of the first arm's first seed; see `Course.watch`."""
+    folder = folder_of(setup, FOCUS, setup.first_seed)
+    if FOCUS not in setup.arms or folder is None:
+        return []
+    with arm_of(FOCUS).open(folder, setup.first_seed) as memory:
+        course = Course(setup, FOCUS, setup.first_seed, memory)
+        try:
+            return course.watch()
         finally:
             course.close()
 

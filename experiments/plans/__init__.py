@@ -7,6 +7,7 @@ the goal gave; what is recalled for a new goal is filled with the new names.
 
 from experiments.plans.attempt import Attempt, Wish, plan_of, use_key
 from experiments.plans.binding import Binding, signature, verbs
+from experiments.plans.choices import Choices
 from experiments.plans.demonstration import Demonstrations, Observation, Played
 from experiments.plans.lessons import MOMENT, PLAN, SUBGOAL
 from experiments.plans.lexicon import Lexicon
@@ -14,7 +15,7 @@ from experiments.plans.memory import PlanMemory
 from experiments.plans.open_clauses import Item, OpenClauses
 from experiments.plans.place_map import PlaceMap
 from experiments.plans.pursuit import Pursuit, complete
-from experiments.plans.searches import Search, Searches, Trial
+from experiments.plans.searches import Search, Trial
 from experiments.plans.situations import Advice, Consulted, moment
 from experiments.plans.words import arguments, kind, mentions, shape, template
 
@@ -25,6 +26,7 @@ __all__ = [
     "Advice",
     "Attempt",
     "Binding",
+    "Choices",
     "Consulted",
     "Demonstrations",
     "Item",
@@ -36,7 +38,6 @@ __all__ = [
     "Played",
     "Pursuit",
     "Search",
-    "Searches",
     "Trial",
     "Wish",
     "arguments",

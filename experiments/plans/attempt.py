@@ -49,6 +49,8 @@ class Attempt:
         The command that does one of them anew, where exploring has undone it.
     commands : int
         How many were given for it, or for the stuck attempt that it goes on with.
+    lasted : str
+        The plan that was composed of it and earlier attempts, if any.
     """
 
     run: OpenEpisode
@@ -66,6 +68,7 @@ class Attempt:
     spent: list[str] = field(default_factory=list)
     redo: str | None = None
     commands: int = 0
+    lasted: str = ""
 
     @property
     def subgoal(self) -> str | None:

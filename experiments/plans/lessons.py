@@ -14,8 +14,10 @@ from experiments.plans.command_history import PastCommand, settled
 from experiments.plans.demonstration import Demonstrations, Played
 from experiments.plans.lexicon import Lexicon
 from experiments.plans.place_map import moving
-from experiments.plans.searches import EXPLORED, ORIGIN, Search, Searches, Trial
+from experiments.plans.searches import Search
 from experiments.plans.words import arguments, rest, shape, template, variables_of, words
+
+DEMONSTRATION = "demonstration"
 
 PLAN, SUBGOAL, MOMENT = "goal", "subgoal", "explore"
 """Tags of events: the start of an attempt, a step of its plan, an explored step."""
@@ -195,7 +197,7 @@ def take_in(lexicon: Lexicon, episode: Episode) -> None:
 
     An episode that is in no index teaches nothing: the memory has not kept it.
     """
-    if not _kept(episode):
+    if not kept(episode):
         return
     for step in episode.steps:
         if MOMENT in step.tags and step.action:
@@ -207,30 +209,15 @@ def take_in(lexicon: Lexicon, episode: Episode) -> None:
         lexicon.goals.note([*terms, *(words(p)[0] for p in plan)])
 
 
-def _kept(episode: Episode) -> bool:
+def kept(episode: Episode) -> bool:
     """Whether an episode is in an index, and is an attempt: others have no names of things."""
     return bool(episode.steps) and episode.steps[0].node is not None and SLOTS in episode.metadata
-
-
-def take_trials(searches: Searches, episode: Episode) -> None:
-    """Learn from a closed attempt what was explored, whatever came of it."""
-    told = episode.metadata
-    if _kept(episode) and EXPLORED in told:
-        searches.note(told[ORIGIN], (Trial(*trial) for trial in told[EXPLORED]))
-
-
-def searched(episodes: Sequence[Episode]) -> Searches:
-    """Return what was explored in these episodes."""
-    searches = Searches()
-    for episode in episodes:
-        take_trials(searches, episode)
-    return searches
 
 
 def take_time(durations: Durations, episode: Episode) -> None:
     """Learn from a closed attempt how many commands its plan took, if it succeeded."""
     told = episode.metadata
-    if _kept(episode) and episode.reward == 1.0 and told.get(FOLLOWED):
+    if kept(episode) and episode.reward == 1.0 and told.get(FOLLOWED):
         durations.add((episode.task_type, told[FOLLOWED]), told[TOOK])
 
 

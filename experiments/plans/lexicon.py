@@ -19,7 +19,7 @@ from experiments.plans.words import (
 )
 
 _PLAUSIBLE = 0.25  # other readings of a plan must be as likely as this; set by hand
-_NEEDLESS = 0.1  # how likely a step of a plan was needless: tried where all else failed
+_NEEDLESS = 0.5  # how likely a step of a plan was needless: tried where the whole failed
 # Above a half: with that, looking into things on the way to putting something into such a thing
 # stayed in the plan, each time, and 20 of 24 such tuning games were lost. At .7 it was
 # enough that a tool was picked up along with every two things: to pick up things was no step then.

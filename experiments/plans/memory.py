@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Literal
 
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
-from cvx.types import Cue, Decision, Filter, Hit
+from cvx.memory.advice import Option
+from cvx.types import Cue, Decision, Episode, Filter, Hit
 from experiments.plans.attempt import Attempt, Wish
 from experiments.plans.binding import Binding, signature
+from experiments.plans.choices import Choices
 from experiments.plans.clauses import holds
 from experiments.plans.command_history import PastCommand, lasting
 from experiments.plans.demonstration import Demonstrations
 from experiments.plans.lessons import (
     COMPOSED,
+    DEMONSTRATION,
     FOLLOWED,
     MOMENT,
     PLAN,
@@ -25,20 +28,31 @@ from experiments.plans.lessons import (
     SUBGOAL,
     TOOK,
     Part,
+    kept,
     learned,
-    searched,
     take_in,
     take_time,
-    take_trials,
+    terms_of,
     timed,
     understand,
 )
 from experiments.plans.open_clauses import Item
 from experiments.plans.plan_choice import choose
-from experiments.plans.searches import Search
+from experiments.plans.searches import EXPLORED, ORIGIN, Search
 from experiments.plans.situations import Advice, Consulted, moment, tally
 from experiments.plans.vectors import Space
-from experiments.plans.words import filled, shape, template, variables_of
+from experiments.plans.words import filled, shape, template, unnumbered, variables_of, words
+
+PLANS = "plans"
+"""The task of choosing plans."""
+
+NOTHING = "nothing"
+"""The action of a plan without steps."""
+
+FIND, GAME = "find", "here find"
+"""The tasks of exploring, before the verb of what is missing: anywhere, and in one game."""
+
+_LEAST = 0.01  # what counts less is not told
 
 
 class PlanMemory:
@@ -47,9 +61,9 @@ class PlanMemory:
     An attempt is one episode: an event that lies where the goal's words do, then the steps. Two
     kinds of event are told apart by a tag, and each is recalled by ``ActiveMemory.recall``: the
     starts of attempts, whose continuations are plans; moments, in which something was explored.
-    What the episodes teach about words (``lexicon``), about where to look (``searches``) and about
-    time (``durations``) is counted, and counted again from them when a memory is opened, or when
-    one of them was put away.
+    What the episodes teach about words (``lexicon``) and about time (``durations``) is counted, and
+    counted again from them when a memory is opened, or when one of them was put away. Which plan
+    promises most, and which command leads to what is missing, is advised by ``choices``.
 
     Parameters
     ----------
@@ -61,13 +75,16 @@ class PlanMemory:
         How many moments have a vote.
     exponent : float, default 1.0
         The vote of a neighbour is its score to this power.
+    choices : Choices, optional
+        Which advises; without it plans are chosen by the scores of hits.
+    advised : bool, default True
+        Whether plans are chosen by advice too.
     searching : bool, default True
-        Whether what was explored is counted; it is kept all the same.
+        Whether advice is asked where to look; what was explored is kept all the same.
 
     Attributes
     ----------
     lexicon : Lexicon
-    searches : Searches
     durations : Durations
         How many commands plans took that succeeded, by (form of the goal, plan).
     decisions : int
@@ -83,9 +100,13 @@ class PlanMemory:
         looked_at: int = 64,
         neighbours: int = 15,
         exponent: float = 1.0,
+        choices: Choices | None = None,
+        advised: bool = True,
         searching: bool = True,
     ) -> None:
-        self.memory, self.searching = memory, searching
+        self.memory, self.choices = memory, choices
+        self.advised = advised and choices is not None
+        self.searching = searching and choices is not None
         self.looked_at, self.neighbours, self.exponent = looked_at, neighbours, exponent
         self.decisions, self.seconds = 0, 0.0
         self._learn()
@@ -94,9 +115,17 @@ class PlanMemory:
         """Learn from the episodes that the agent may read."""
         memory, told = self.memory, self.memory.readable()
         self.lexicon, self.durations = learned(told), timed(told)
-        self.searches = searched(told if self.searching else [])
         self._space = Space(memory.embedder, memory.index.dim, self.lexicon)
         self._unlearned = memory.unlearned
+        self._recount()
+
+    def _recount(self) -> None:
+        """Take from the episodes which plans were shown, and which ever won."""
+        own = [e for e in self.memory.readable() if kept(e) and e.reward == 1.0]
+        told = [(e.kind == DEMONSTRATION, _followed(e)) for e in own]
+        self._shown = dict.fromkeys(plan for shown, plan in told if shown)
+        self._plans = {plan for _, plan in told}
+        self._played = {e.metadata.get(ORIGIN) for e in self.memory.readable() if kept(e)}
 
     def _notice(self) -> None:
         """Learn anew if something of that was put away, brought back or erased."""
@@ -118,14 +147,44 @@ class PlanMemory:
             A demonstration without a goal or without a step; nothing is learned of any.
         """
         self._notice()
-        for part in understand(self.lexicon, demonstrations):
-            self._observe(part)
+        shown = [self._observe(part) for part in understand(self.lexicon, demonstrations)]
+        self._recount()
+        if self.advised:
+            self._contrast(shown)
 
-    def _observe(self, part: Part) -> None:
+    def _contrast(self, shown: Sequence[Attempt]) -> None:
+        """Tell advice what demonstrations say of plans: this one here, and none of the others.
+
+        Wins alone would leave all plans alike. The words of a plan are a goal that it serves too:
+        so a goal's word that names a command speaks for plans with it. And advice goes by words
+        that it met in more than one state: hence both together.
+        """
+        assert self.choices is not None
+        for one in shown:
+            own = signature(one.plan)
+            goal = terms_of(self.lexicon, one.run.goal, one.binding.slots)
+            for state in dict.fromkeys(
+                " ".join(s) for s in (goal, _said(own), [*goal, *_said(own)])
+            ):
+                for plan in self._shown:
+                    self.choices.tell(PLANS, state or NOTHING, plan or NOTHING, float(plan == own))
+
+    def _tell(self, episode: Episode, plan: str, won: float, trust: float = 1.0) -> None:
+        """Tell advice what came of a plan; a new one that won is none for what others do."""
+        if not (self.advised and self.choices is not None and kept(episode) and trust > _LEAST):
+            return
+        state = " ".join(terms_of(self.lexicon, episode.goal, episode.metadata[SLOTS])) or NOTHING
+        self.choices.tell(PLANS, state, plan or NOTHING, won, trust)
+        if won and plan not in self._plans:
+            self._plans.add(plan)
+            for other in self._shown:
+                self.choices.tell(PLANS, " ".join(_said(other)) or NOTHING, plan or NOTHING, 0.0)
+
+    def _observe(self, part: Part) -> Attempt:
         goal, slots, steps, shown, search = part
         binding = Binding(slots, self.lexicon)
         plan = tuple(binding.abstract(step.command) for step in steps if step.aimed)
-        run = self.memory.begin(goal, template(goal, slots), kind="demonstration", metadata=shown)
+        run = self.memory.begin(goal, template(goal, slots), kind=DEMONSTRATION, metadata=shown)
         attempt = Attempt(run, Binding(slots, self.lexicon), search, plan, commands=len(steps))
         with self._discarding(run):
             self.memory.step(run, goal, None, self._space.start(goal, slots, plan), tags=(PLAN,))
@@ -144,6 +203,7 @@ class PlanMemory:
                     if not ready:
                         search.explored(Wish.of(attempt).need, step.command)
             self.close(attempt, won=True)
+        return attempt
 
     @contextmanager
     def _discarding(self, run: OpenEpisode) -> Iterator[None]:
@@ -189,7 +249,9 @@ class PlanMemory:
         query = self._space.goal(goal, slots)
         self.decisions += 1
         decision = self._recall(Cue(goal=goal, vector=query), PLAN, self.looked_at)
-        hit, plan = choose(decision.hits, self.lexicon, self._nouns, item.rejected)
+        state = " ".join(terms_of(self.lexicon, goal, slots))
+        advised = partial(self._worth, state) if self.advised else None
+        hit, plan = choose(decision.hits, self.lexicon, self._nouns, item.rejected, advised)
         followed = () if hit is None else hit
         stored = self._space.start(goal, slots, plan)
         self.memory.act(decision, None, followed, vector=stored, tags=(PLAN,))
@@ -203,6 +265,14 @@ class PlanMemory:
             for step in stuck.steps:
                 self._record(attempt, *step)
         return attempt
+
+    def _worth(self, state: str, plans: Iterable[str]) -> Mapping[str, Option]:
+        assert self.choices is not None
+        start = time.perf_counter()
+        named = {plan or NOTHING: plan for plan in plans}
+        told = self.choices.advise(PLANS, state, named)
+        self.seconds += time.perf_counter() - start
+        return {named[name]: option for name, option in told.items()}
 
     def _nouns(self, hit: Hit) -> dict[int, str]:
         episode = self.memory.episode_of(hit)
@@ -230,16 +300,35 @@ class PlanMemory:
     def _subgoal(self, run: OpenEpisode, text: str, action: str) -> None:
         self.memory.step(run, text, action, self._space.moment(text), tags=(SUBGOAL,))
 
-    def consult(self, attempt: Attempt, text: str) -> Consulted:
-        """Ask what was done in moments like this one, and what led to what is missing."""
+    def consult(self, attempt: Attempt, text: str, commands: Iterable[str]) -> Consulted:
+        """Ask what was done in moments like this one, and what of these led to what is missing."""
         self._notice()
         self.decisions += 1
         cue = Cue(step=text, vector=self._space.like(text))
         decision = self._recall(cue, MOMENT, self.neighbours)
         votes = tally(((str(h.action), h.score) for h in decision.hits), self.exponent)
         wish = Wish.of(attempt)
-        chance = partial(self.searches.chance, attempt.search.origin, wish.need)
-        return Consulted(text, decision, Advice(votes, dict(decision.action_scores), chance), wish)
+        chances = self._chances(attempt.search.origin, wish.need, commands)
+        return Consulted(text, decision, Advice(votes, dict(decision.action_scores), chances), wish)
+
+    def _chances(self, origin: str, need: str, commands: Iterable[str]) -> Mapping[str, float]:
+        """Return how likely each command leads to what is missing.
+
+        That is advised for the verb of what is missing, and commands without numbers; and as much
+        for the very command where it was tried in a game that began the same.
+        """
+        if self.choices is None or not (self.searching and need):
+            return {}
+        start = time.perf_counter()
+        verb, names = need.partition(" ")[0], {c: unnumbered(c) for c in commands}
+        there = self.choices.advise(f"{FIND} {verb}", verb, names.values())
+        told = {c: _hope(there[name]) for c, name in names.items()}
+        if origin in self._played:
+            # Things may have moved since: one look in vain does not rule a place out.
+            here = self.choices.advise(f"{GAME} {verb}", f"{origin} {need}", names)
+            told.update((c, (_hope(one) + told[c]) / 2) for c, one in here.items() if one.trials)
+        self.seconds += time.perf_counter() - start
+        return told
 
     def explored(self, attempt: Attempt, consulted: Consulted, command: str) -> None:
         """Record a command that was chosen while the next step of the plan was not possible."""
@@ -275,13 +364,26 @@ class PlanMemory:
         run = attempt.run
         plan, took = signature(attempt.plan), attempt.commands
         own = {SLOTS: list(attempt.binding.slots), FOLLOWED: plan, TOOK: took}
-        run.metadata = {**run.metadata, **own, **attempt.search.told()}
+        told = attempt.search.told()
+        run.metadata = {**run.metadata, **own, **told}
         exposure = self.durations.done_by(took, (run.task_type, plan)) if cut_off else 1.0
         episode = self.memory.close(run, float(won), exposure=exposure)
         take_in(self.lexicon, episode)
         take_time(self.durations, episode)
-        if self.searching:
-            take_trials(self.searches, episode)
+        if run.kind != DEMONSTRATION:
+            # What lasted of several attempts is what won, not the last of their plans.
+            self._tell(episode, attempt.lasted or plan, float(won), exposure)
+        if self.choices is None or not (self.searching and kept(episode)):
+            return
+        self._played.add(told[ORIGIN])
+        tried: dict[tuple[str, str], bool] = {}
+        for need, command, led in told[EXPLORED]:
+            # To look into the same place twice is one look.
+            tried[need, command] = led or tried.get((need, command), False)
+        for (need, command), led in tried.items():
+            verb, name = need.partition(" ")[0], unnumbered(command)
+            self.choices.tell(f"{FIND} {verb}", verb, name, float(led))
+            self.choices.tell(f"{GAME} {verb}", f"{told[ORIGIN]} {need}", command, float(led))
 
     def composed(self, attempt: Attempt, deeds: Iterable[PastCommand]) -> None:
         """Remember, beside the plan that reached a clause, all that was done for it and lasted.
@@ -311,6 +413,7 @@ class PlanMemory:
             for text, action in steps:
                 self._subgoal(run, text, action)
             take_in(self.lexicon, self.memory.close(run, 1.0))
+        attempt.lasted = signature(plan)
 
     def discard(self, attempt: Attempt) -> None:
         """End an attempt that was broken off: its plan was not followed to the end."""
@@ -322,3 +425,23 @@ class PlanMemory:
         decision = self.memory.recall(cue, Filter(tags=(tag,)), k, distinct=distinct)
         self.seconds += time.perf_counter() - start
         return decision
+
+
+def _followed(episode: Episode) -> str:
+    """Return the signature of the plan that an episode followed, or that was composed of it."""
+    told = episode.metadata
+    actions = [s.action for s in episode.steps if s.action and variables_of(s.action)]
+    return str(told[FOLLOWED]) if FOLLOWED in told else signature(actions)
+
+
+def _hope(option: Option) -> float:
+    """Return what an option is worth when exploring: as much by its upper bound as by its mean.
+
+    By the mean alone one look in vain would rule out all such places.
+    """
+    return (option.value + option.high) / 2
+
+
+def _said(plan: str) -> list[str]:
+    """Return the words of a plan's signature without its variables, each once."""
+    return [word for word in dict.fromkeys(words(plan)) if not variables_of(word)]

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
+from cvx.memory.advice import Option
 from cvx.types import Hit
 from experiments.plans.attempt import plan_of
 from experiments.plans.binding import signature, verbs
 from experiments.plans.lexicon import Lexicon
+
+Advised = Callable[[Iterable[str]], Mapping[str, Option]]
+
+
+class _Option(NamedTuple):
+    worth: float
+    place: int
+    hit: Hit
+    plan: tuple[str, ...]
 
 
 def choose(
@@ -15,6 +26,7 @@ def choose(
     lexicon: Lexicon,
     nouns_of: Callable[[Hit], Mapping[int, str]],
     rejected: dict[str, frozenset[str]],
+    advised: Advised | None = None,
 ) -> tuple[Hit | None, tuple[str, ...]]:
     """Return the most promising plan that was not rejected, and whose it is.
 
@@ -29,25 +41,35 @@ def choose(
     rejected : dict of str to frozenset of str
         Signatures of plans, and the verbs of those that were carried out in vain: a plan of the
         same verbs comes last. It is emptied where no other plan is left.
+    advised : callable, optional
+        What memory advises: from signatures of plans to what each is worth. Default the scores of
+        the hits. Another reading that was never tried is worth what the plan is, by its odds.
 
     Returns
     -------
     tuple of (Hit or None, tuple of str)
         None and no subgoals where there is no plan at all.
     """
-    options: dict[str, tuple[float, int, Hit, tuple[str, ...]]] = {}
-    for place, hit in enumerate(hits):
-        if not hit.successors:
-            options.setdefault("", (hit.score, -place, hit, ()))
-        for plan, odds in lexicon.readings(plan_of(hit), nouns_of(hit)):
-            known = options.get(signature(plan))
-            if known is None or known[0] < hit.score * odds:
-                options[signature(plan)] = (hit.score * odds, -place, hit, plan)
+    readings = [
+        (hit, -place, plan, odds, signature(plan_of(hit)))
+        for place, hit in enumerate(hits)
+        for plan, odds in (
+            lexicon.readings(plan_of(hit), nouns_of(hit)) if hit.successors else [((), 1.0)]
+        )
+    ]
+    told = advised({signature(one[2]) for one in readings}) if advised and readings else None
+    options: dict[str, _Option] = {}
+    for hit, place, plan, odds, shown in readings:
+        name, worth = signature(plan), hit.score * odds
+        if told is not None:
+            worth = told[name].value if told[name].trials else told[shown].value * odds
+        if name not in options or options[name].worth < worth:
+            options[name] = _Option(worth, place, hit, plan)
     left = [option for name, option in options.items() if name not in rejected]
     if not left:
         rejected.clear()
         left = list(options.values())
     vain = set(rejected.values())
-    other = [option for option in left if verbs(option[3]) not in vain]
+    other = [option for option in left if verbs(option.plan) not in vain]
     best = max(other or left, key=lambda option: option[:2], default=None)
-    return (None, ()) if best is None else best[2:]
+    return (None, ()) if best is None else (best.hit, best.plan)

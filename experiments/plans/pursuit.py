@@ -165,7 +165,7 @@ class Pursuit:
         own = [one for one in self._stuck if one.run.goal == winner.run.goal]
         for one in own:
             self._stuck.remove(one)
-            if signature(one.plan) == signature(winner.plan):
+            if signature(one.plan) in (signature(winner.plan), winner.lasted):
                 self.plans.discard(one)
             else:
                 self.plans.close(one, won=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from cvx.types import Decision
@@ -51,13 +51,14 @@ class Advice(NamedTuple):
         What the neighbours did, by shape.
     expected : mapping of str to float
         The region model's chance of success, by shape; empty without a model.
-    chance : callable
-        How likely a command leads to what is missing, by what was explored before.
+    chances : mapping of str to float
+        How likely a command leads to what is missing, by what was explored before; empty if
+        nobody was asked.
     """
 
     votes: Mapping[str, float]
     expected: Mapping[str, float]
-    chance: Callable[[str], float]
+    chances: Mapping[str, float]
 
 
 class Consulted(NamedTuple):

@@ -37,36 +37,19 @@ class Agent:
     ----------
     memory : ActiveMemory
         Its default embedder, `action_type=shape` and `usage_key=use_key` suit this agent.
-    neighbours : int, default 15
-        How many moments have a vote.
-    exponent : float, default 1.0
-        The vote of a neighbour is its score to this power.
-    plans : int, default 64
-        How many episodes are looked at for a plan.
     patience : int, default 8
         When a plan counts as stuck: every command on the way to a subgoal that was given before,
         or is about the very thing that is wanted, is one more doubt.
-    searching : bool, default True
-        Whether it goes by what led on, and what did not, when it explored before.
     seed : int, default 0
         Decides between equals.
+    **options
+        Of `PlanMemory`, such as whose advice is taken (``choices``).
     """
 
     def __init__(
-        self,
-        memory: ActiveMemory,
-        *,
-        neighbours: int = 15,
-        exponent: float = 1.0,
-        plans: int = 64,
-        patience: int = 8,
-        searching: bool = True,
-        seed: int = 0,
+        self, memory: ActiveMemory, *, patience: int = 8, seed: int = 0, **options: Any
     ) -> None:
-        self.memory = memory
-        self.plans = PlanMemory(
-            memory, looked_at=plans, neighbours=neighbours, exponent=exponent, searching=searching
-        )
+        self.memory, self.plans = memory, PlanMemory(memory, **options)
         self.patience = patience
         self._rng = random.Random(seed)
 
@@ -105,6 +88,8 @@ class Agent:
                     sight.undid.add(shape(command))
         finally:
             pursuit.stop()
+            if plans.choices is not None:
+                plans.choices.rest()
         spent = plans.decisions - decisions, plans.seconds - seconds
         won, score = complete(pursuit.score), pursuit.score
         return Result(won, len(sight.done), pursuit.attempts, *spent, score)
@@ -124,7 +109,7 @@ class Agent:
         if command is not None:
             self.plans.advance(attempt, command, text)
             return command
-        consulted = self.plans.consult(attempt, text)
+        consulted = self.plans.consult(attempt, text, sight.commands)
         if consulted.advice.votes:
             explorer = Explorer(sight, consulted.wish, consulted.advice, self.plans.lexicon)
             command = max(sight.commands, key=lambda c: (explorer.worth(c), self._rng.random()))

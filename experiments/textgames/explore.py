@@ -49,7 +49,7 @@ class Explorer:
         seen_there = any(command in way for thing, way in sight.ways.items() if wish.wants(thing))
         if (seen_there and command != sight.last) or command in self.ways:
             value *= 5
-        value *= advice.chance(command)
+        value *= advice.chances.get(command, 1.0)
         value /= 1 + sight.barren[form]
         if form in sight.undid:
             value *= 0.01

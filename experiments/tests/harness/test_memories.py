@@ -104,11 +104,11 @@ def test_e8_scores_actions_by_region_and_e7e_does_not() -> None:
 def test_a_paused_memory_learns_nothing_and_goes_on_learning(arm: str) -> None:
     agent, loop = play(arm, games=1)
     held, links, usage = loop.held(), loop.record.links(), loop.record.usage()
-    words, moments = plain(agent), len(loop.episodes)
+    words, moments = plain(agent), len(loop.readable())
     with loop.paused():
         agent.play(HatGame(GOAL, seed=40, dyed=True))
     assert (loop.held(), loop.record.links(), loop.record.usage()) == (held, links, usage)
-    assert (plain(agent), len(loop.episodes)) == (words, moments)
+    assert (plain(agent), len(loop.readable())) == (words, moments)
     agent.play(HatGame(GOAL, seed=40, dyed=True))
     assert loop.held() != held
 

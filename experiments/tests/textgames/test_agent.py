@@ -37,7 +37,7 @@ def test_without_memory_commands_are_drawn_at_random() -> None:
     games = [HatGame("hang a red hat on the peg", seed=s, dyed=True) for s in range(20)]
     agent = _agent("none", taught=False)
     assert sum(agent.play(game).won for game in games) <= 2
-    assert len(agent.memory.episodes) == 0
+    assert len(agent.memory.readable()) == 0
 
 
 @pytest.mark.requirement("V16")
@@ -59,7 +59,7 @@ def test_a_failed_plan_is_not_tried_first_again() -> None:
     assert all(result.won for result in results)
     assert results[0].attempts == 2, "an unknown word: the shorter plan is tried, in vain"
     assert [result.attempts for result in results[1:]] == [1, 1, 1]
-    failed = [e for e in agent.memory.episodes if e.reward == 0.0]
+    failed = [e for e in agent.memory.readable() if e.reward == 0.0]
     assert len(failed) == 1
     nodes = {step.node for step in failed[0].steps}
     advice = agent.memory.recall(Cue(goal=game), Filter(tags=["goal"]), 100).hits
@@ -75,7 +75,7 @@ def test_a_frozen_memory_repeats_its_mistake() -> None:
     results = [agent.play(HatGame(game, seed=s, dyed=True)) for s in range(30, 34)]
     assert [result.attempts for result in results] == [2, 2, 2, 2]
     assert isinstance(agent.memory, FrozenMemory)
-    assert len(agent.memory.episodes) == 2
+    assert len(agent.memory.readable()) == 2
 
 
 def test_the_same_seed_plays_the_same_games_the_same_way() -> None:
@@ -89,13 +89,13 @@ def test_the_same_seed_plays_the_same_games_the_same_way() -> None:
 def test_shuffled_memory_hangs_every_plan_on_a_wrong_goal() -> None:
     right, wrong = _agent("full"), _agent("shuffled")
     assert isinstance(wrong.memory, ShuffledMemory)
-    for a, b in zip(right.memory.episodes, wrong.memory.episodes, strict=True):
+    for a, b in zip(right.memory.readable(), wrong.memory.readable(), strict=True):
         assert a.actions == b.actions
         assert a.goal != b.goal
         assert a.task_type != b.task_type
     result = wrong.play(HatGame("hang a red hat on the peg", seed=3, dyed=True))
     assert result.steps > 0
-    assert wrong.memory.episodes[-1].goal == "hang a hat on the peg"
+    assert wrong.memory.readable()[-1].goal == "hang a hat on the peg"
 
 
 def test_use_is_counted_by_goal_and_plan() -> None:
@@ -135,7 +135,7 @@ def _cut_off_after(steps: int) -> tuple[float, float]:
         game = HatGame("hang a hat on the peg", seed=seed, max_steps=steps)
         game.hats = dict.fromkeys(game.hats, "nowhere")
         assert not agent.play(game).won
-        lost = agent.memory.episodes[-1]
+        lost = agent.memory.readable()[-1]
         assert (lost.goal, lost.reward) == ("hang a hat on the peg", 0.0)
     return before, _of_hanging(agent)
 
@@ -179,7 +179,9 @@ class Guided:
 
     def explore(self, command: str) -> bool:
         attempt, plans = self.begin(), self.agent.plans
-        plans.explored(attempt, plans.consult(attempt, self.seen.text), command)
+        plans.explored(
+            attempt, plans.consult(attempt, self.seen.text, self.seen.admissible_commands), command
+        )
         return self._do(command)
 
     def advance(self, command: str) -> bool:
@@ -209,7 +211,7 @@ def test_what_brought_the_reward_is_part_of_the_plan_also_where_it_was_explored(
     for command in (f"walk to {nook}", f"grab {hat} from {nook}", "walk to peg 1"):
         guided.explore(command)
     guided.explore(f"hang {hat} on peg 1")
-    won = agent.memory.episodes[-1]
+    won = agent.memory.readable()[-1]
     assert won.reward == 1.0
     assert _plan(won) == ["hang {0.0} on {1.0}"]
 
@@ -221,7 +223,7 @@ def test_all_that_led_to_a_win_is_remembered_not_only_the_last_plan() -> None:
     game = "hang a crimson hat on the peg"
     results = [agent.play(HatGame(game, seed=s, dyed=True)) for s in range(30, 38)]
     whole = "grab {0.0} from nook", "dye {0.0} with vat", "hang {0.0} on {1.0}"
-    kept = [_plan(e) for e in agent.memory.episodes if e.goal == game and e.reward == 1.0]
+    kept = [_plan(e) for e in agent.memory.readable() if e.goal == game and e.reward == 1.0]
     assert list(whole) in kept
     assert all(result.won for result in results[-4:])
     assert max(result.attempts for result in results[-4:]) <= 2
@@ -261,7 +263,7 @@ def test_a_plan_of_another_goal_gains_nothing_by_being_cut_off() -> None:
     goal, scores = "polish a hat in the hall", []
     for seed in range(6):
         assert not agent.play(HatGame(goal, seed=seed, dyed=True, max_steps=4)).won
-        form = agent.memory.episodes[-1].task_type
+        form = agent.memory.readable()[-1].task_type
         assert form is not None
         scores.append(_expected(agent, goal, form))
     assert [len(one) for one in scores] == [2] * 6
@@ -301,7 +303,7 @@ def test_what_a_step_of_the_plan_undoes_was_its_aim() -> None:
 
 
 def test_a_hopeless_plan_leaves_what_is_to_be_done_anew() -> None:
-    agent = _agent()
+    agent = _agent("scored")
     guided, hat = _in_hand(agent)
     guided.explore("walk to peg 1")
     before = guided.begin()
@@ -335,7 +337,7 @@ def test_the_moment_of_each_step_is_remembered() -> None:
     agent.learn([plain, (goal, dyeing[:-2])])
     for seed in range(30, 34):
         agent.play(HatGame("hang a crimson hat on the peg", seed=seed, dyed=True))
-    composed = [e for e in agent.memory.episodes if e.metadata.get(COMPOSED)]
+    composed = [e for e in agent.memory.readable() if e.metadata.get(COMPOSED)]
     assert composed
     for episode in composed:
         texts = [step.text for step in episode.steps if SUBGOAL in step.tags]
@@ -353,7 +355,7 @@ def test_what_lasted_of_several_attempts_is_filed_under_a_wrong_goal_in_the_cont
         guided.explore(f"dye {hat} with vat 1")
         guided.explore("walk to peg 1")
         guided.explore(f"hang {hat} on peg 1")
-    filed = {e.goal for e in agent.memory.episodes if e.metadata.get(COMPOSED)}
+    filed = {e.goal for e in agent.memory.readable() if e.metadata.get(COMPOSED)}
     assert filed == {"hang a hat on the peg"}, "the other kind of goal"
 
 

@@ -93,10 +93,10 @@ def test_a_crash_in_the_middle_leaves_nothing_and_the_next_game_is_played(crash_
     agent, calm = _taught(), _taught()
     game = Crashing("hang a hat on the peg", seed=11)
     game.crash_at = crash_at
-    before = len(agent.memory.index), len(agent.memory.episodes), agent.memory.record.decisions()
+    before = len(agent.memory.index), len(agent.memory.readable()), agent.memory.record.decisions()
     with pytest.raises(ConnectionError, match="died"):
         agent.play(game)
-    after = len(agent.memory.index), len(agent.memory.episodes), agent.memory.record.decisions()
+    after = len(agent.memory.index), len(agent.memory.readable()), agent.memory.record.decisions()
     assert after == before
     calm.restore(agent.state())
     again = HatGame("hang a hat on the peg", seed=12)
@@ -105,10 +105,10 @@ def test_a_crash_in_the_middle_leaves_nothing_and_the_next_game_is_played(crash_
 
 def test_a_game_that_offers_no_command_is_refused_and_leaves_nothing() -> None:
     agent = _taught()
-    before = len(agent.memory.index), len(agent.memory.episodes)
+    before = len(agent.memory.index), len(agent.memory.readable())
     with pytest.raises(GameError, match="admissible_commands"):
         agent.play(Stuck("hang a hat on the peg", seed=11))
-    assert (len(agent.memory.index), len(agent.memory.episodes)) == before
+    assert (len(agent.memory.index), len(agent.memory.readable())) == before
 
 
 def test_a_game_that_tells_nothing_can_be_won() -> None:
@@ -134,6 +134,6 @@ def test_a_demonstration_without_a_goal_or_a_step_is_refused_and_nothing_is_lear
     good = demonstrations()
     with pytest.raises(InvalidInputError, match=f"demonstration 2 has the goal {goal!r} and"):
         agent.learn([*good, (goal, good[0][1][:steps])])
-    assert len(memory.episodes) == 0
+    assert len(memory.readable()) == 0
     agent.learn(good)
     assert agent.play(HatGame("hang a hat on the peg", seed=1)).won

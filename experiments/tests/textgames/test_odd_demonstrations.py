@@ -44,7 +44,7 @@ def _agent(*told: Shown) -> Agent:
 
 
 def _plan(agent: Agent) -> list[str]:
-    return [a for a in agent.memory.episodes[0].actions if "{" in a]
+    return [a for a in agent.memory.readable()[0].actions if "{" in a]
 
 
 def _demonstrated(*commands: str) -> Shown:
