@@ -60,6 +60,13 @@ PLANTS: dict[str, tuple[planted.Plant, str, str]] = {
     "a counter behind": (
         sql("UPDATE meta SET value = '3' WHERE key = 'next_event'"), "counter", "next_event",
     ),
+    "a counter beyond everything": (
+        sql("UPDATE meta SET value = '4611686018427387904' WHERE key = 'next_event'"),
+        "counter", "next_event",
+    ),
+    "an index of somebody's": (
+        sql("CREATE INDEX spy ON events (lower(text))"), "schema", "index spy",
+    ),
     "a counter that is no number": (
         sql("UPDATE meta SET value = 'x' WHERE key = 'next_node'"), "counter", "next_node",
     ),
@@ -183,6 +190,15 @@ ODD: dict[str, tuple[str, object, str]] = {
     "metadata that is no JSON": ("metadata", "{", "Expecting"),
     "NaN in metadata": ("metadata", '{"a": NaN}', "finite"),
     "another dimension": ("embedding", b"\0\0\x80?" * 5, "shape"),
+    "a NUL in a text": ("text", "a\0b", "NUL"),
+    "half of a pair in a text": ("text", b"\xed\xa0\xbd", "bytes"),
+    "a number of thirty digits in metadata": ("metadata", '{"a": %s}' % ("9" * 30), "64"),
+    "a time beyond its bound": ("timestamp", 2**62 + 1, "timestamp"),
+    "a vector of no direction": ("embedding", bytes(64), "direction"),
+    "a vector that is not finite": ("embedding", b"\0\0\xc0\x7f" * 16, "finite"),
+    "a reward of 7": ("reward", 7.0, "reward"),
+    "trust without end": ("trust", 9e999, "trust"),
+    "a visibility that there is not": ("visibility", "odd", "visibility"),
     "a negative entity": ("entity", -1, "entity"),
     "a node of three billion": ("node", 3_000_000_000, "node"),
     "a time of recording at the end of 64 bits": ("recorded", 2**63 - 1, "recorded"),
@@ -218,6 +234,27 @@ def test_a_link_in_the_place_of_a_file_is_named_and_not_followed(
     assert ("misplaced", name) in found(report)
     assert not report.sound
     assert files(tmp_path) == before
+
+
+@pytest.mark.requirement("X9")
+def test_a_table_of_somebodys_is_named_and_left(folder: Path) -> None:
+    sql("CREATE TABLE copies (text)", "INSERT INTO copies VALUES ('dear to somebody')")(folder)
+    repaired = check(folder, mend=True)
+    assert found(repaired) == [("schema", "table copies")]
+    assert not repaired.sound
+    with planted.opened(folder) as db:
+        assert db.execute("SELECT text FROM copies").fetchall() == [("dear to somebody",)]
+
+
+@pytest.mark.requirement("X9")
+def test_a_journal_that_names_another_file_is_named(folder: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "thesis.txt"
+    mine.write_text("dear to me")
+    planted.journal_that_names(folder / "memory.db", mine)
+    report = check(folder, mend=True)
+    assert found(report) == [("misplaced", "memory.db-journal")]
+    assert not report.sound
+    assert mine.exists()
 
 
 @pytest.mark.requirement("X9")

@@ -51,7 +51,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> list[Change]:
     environment = {**os.environ, "PYTHONPATH": places, "TRACE_ROOT": str(root)}
     environment |= {"TRACE_LOG": str(log), "LD_PRELOAD": str(library)}
     asked = [sys.executable, str(HERE / "workload.py"), str(root)]
-    subprocess.run(asked, check=True, timeout=300, env=environment)
+    subprocess.run(asked, check=True, timeout=3_600, env=environment)
     found = changes(log)
     # The recording is whole if playing it gives the very folder.
     disk = Disk(frozenset({"acks"}))
