@@ -207,7 +207,8 @@ class FeedbackRanker:
 def rows_of(names: Sequence[str], columns: Mapping[str, Floats]) -> Floats:
     """Return columns as rows, of shape (n, d); 0 where one is missing."""
     missing = np.zeros(len(next(iter(columns.values()), ())))
-    made: Floats = np.nan_to_num(np.array([columns.get(name, missing) for name in names]).T)
+    made: Floats = np.array([columns.get(name, missing) for name in names]).T
+    made[~np.isfinite(made)] = 0.0
     return made
 
 
