@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _MOST_HANDED_OUT = 10_000
 _LIKE_SECONDS = range(1_400_000_000, 2_100_000_000)
 """Seconds since 1970 of the years 2014 to 2036; as microseconds, half an hour of 1970."""
-_TRIES = 16
+_TRIES = 4
 """So often as much again is noted before the oldest of it goes, where nothing can be written."""
 
 

@@ -11,9 +11,8 @@ from cvx.store import Writer
 from cvx.store.rows import event_context
 from cvx.types import Decision, Hit
 
-MUCH = 512
-"""A size from which it is worth a transaction of its own: about twelve recalls, so that the one
-that writes takes no longer than twice the others."""
+MUCH = 2_048
+"""A size from which it is worth a transaction of its own."""
 _DECISION = 32
 """What a decision counts in a size, a count of use being 1."""
 
