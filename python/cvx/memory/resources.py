@@ -26,7 +26,7 @@ from cvx.errors import (
 from cvx.index import RawIndex
 from cvx.memory.namespace_access import Identity
 from cvx.memory.settings import setting
-from cvx.memory.usage_buffer import MUCH, UsageBuffer
+from cvx.memory.usage_buffer import MUCH, SOME, UsageBuffer
 from cvx.store import IndexKind, Record, Store, Writer
 from cvx.store.history import Versions
 from cvx.store.row_validation import explains
@@ -351,7 +351,10 @@ class Resources(Follower):
         Where it cannot be written, it is tried again when there is as much more, and after a few
         times the oldest is dropped: reading goes on, and takes no more room.
         """
-        if self.noted.size < MUCH * self._tries:
+        size, first = self.noted.size, self._tries == 1
+        if size < (SOME if first else MUCH * self._tries):
+            return
+        if size < MUCH and not self.record.database.may_write_at_once:
             return
         try:
             self.flush()

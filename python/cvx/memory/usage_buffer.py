@@ -11,8 +11,9 @@ from cvx.store import Writer
 from cvx.store.rows import event_context
 from cvx.types import Decision, Hit
 
-MUCH = 2_048
-"""A size from which it is worth a transaction of its own."""
+SOME, MUCH = 512, 2_048
+"""Sizes from which it is worth a transaction of its own: where nobody has to be waited for, and
+where somebody else is writing."""
 _DECISION = 32
 """What a decision counts in a size, a count of use being 1."""
 

@@ -263,6 +263,11 @@ class Database:
         return self._writer == threading.get_ident()
 
     @property
+    def may_write_at_once(self) -> bool:
+        """Whether nobody keeps this thread from writing at this moment."""
+        return not self.is_busy and (self._file is None or self._file.free)
+
+    @property
     def is_busy(self) -> bool:
         """Whether another thread keeps this one from writing."""
         return self._writer not in (None, threading.get_ident())

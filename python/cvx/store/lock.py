@@ -104,6 +104,18 @@ class FileLock:
             raise RecordIOError(f"{self.path} {what}: move it away, and it is made anew")
         return fd
 
+    @property
+    def free(self) -> bool:
+        """Whether nobody, not even this thread, holds the lock at this moment."""
+        fd = self._open()
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(fd)
+        return True
+
     def acquire(self) -> None:
         """Wait for the lock.
 
