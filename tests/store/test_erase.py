@@ -542,3 +542,30 @@ def test_an_erase_beside_a_reader_says_so_and_is_completed_later(tmp_path: Path)
             assert files_with(folder, b"zanzibar") == ["memory.db-wal"]
         assert memory.erase([]) == Erased((), complete=True)
         assert files_with(folder, b"zanzibar") == []
+
+
+@pytest.mark.requirement("B8")
+def test_what_feedback_taught_loses_the_words_of_the_erased_and_keeps_the_rest(
+    tmp_path: Path,
+) -> None:
+    with Memory.open(tmp_path / "m", embedder=LexicalEmbedder(24)) as memory:
+        harbour = memory.add("The harbour opens at nine.").id
+        secret = memory.add("The Quastenflosser sleeps in tank seven.").id
+        for question, helped in (
+            ("when does the harbour open?", harbour),
+            ("where does the Quastenflosser sleep?", secret),
+            ("which Quastenflosser opens the harbour?", harbour),
+        ):
+            memory.feedback(memory.recall(question), helped=[helped])
+        name = "recall:"
+        before = memory.record.state(name)
+        memory.erase(secret)
+        after = memory.record.state(name)
+    assert before is not None
+    assert [helped for _, helped in before["asked"]] == [[harbour], [secret], [harbour]]
+    assert after == {**before, "asked": before["asked"][:1]}
+    assert not any(
+        b"quastenflosser" in path.read_bytes().lower()
+        for path in tmp_path.rglob("*")
+        if path.is_file()
+    )

@@ -160,8 +160,10 @@ def _parsed(text: str) -> Any:
 
 
 _PENDING = "erasing"
-_TEXTLESS = re.compile(r"weights(:.*)?|recall(:.*)?|unjudged_causes", re.DOTALL)
+_TEXTLESS = re.compile(r"weights(:.*)?|recall|unjudged_causes", re.DOTALL)
 """States of models that hold numbers, and names of ours beside them."""
+_FEEDBACK = "recall:"
+"""So begin the names of states of feedback: numbers, and the words of questions."""
 _EVENT = (
     "event_id", "node", "episode", "entity", "text", "action", "key", "source", "tags", "metadata",
 )  # fmt: skip
@@ -433,7 +435,9 @@ def _derived(query: Query, aside: Aside) -> Iterator[str]:
     ):
         yield from strings_of(query(sql, ()))
     for name, value in query("SELECT name, value FROM model_state", ()):
-        if not _TEXTLESS.fullmatch(name):
+        if name.startswith(_FEEDBACK):
+            yield from strings_of(_asked(value))
+        elif not _TEXTLESS.fullmatch(name):
             yield from strings_of(value)
     for (context,) in query("SELECT context FROM usage", ()):
         yield from _said_in(context)
@@ -493,8 +497,12 @@ def _scrub_learned(db: sqlite3.Connection, gone: _Gone) -> None:
         if gone.counted(context):
             db.execute("DELETE FROM usage WHERE context = ?", (context,))
     for name, value in db.execute("SELECT name, value FROM model_state").fetchall():
-        if not _TEXTLESS.fullmatch(name) and gone.quoted_in(value):
+        left = _state_left(name, value, gone)
+        if left is None:
             db.execute("DELETE FROM model_state WHERE name = ?", (name,))
+        elif left != value:
+            db.execute("UPDATE model_state SET value = ? WHERE name = ?", (left, name))
+            db.execute(rows.renew_crc_sql("model_state", "name = ?"), (name,))
     where = "from_node = ? AND to_node = ? AND kind = ?"
     for *ends, why, evidence in db.execute(
         "SELECT from_node, to_node, kind, why, evidence FROM links"
@@ -502,6 +510,27 @@ def _scrub_learned(db: sqlite3.Connection, gone: _Gone) -> None:
         if gone.quoted_in(why, evidence):
             db.execute(f"UPDATE links SET why = '', evidence = '' WHERE {where}", ends)
             db.execute(rows.renew_crc_sql("links", where), ends)
+
+
+def _state_left(name: str, value: str, gone: _Gone) -> str | None:
+    """Return what is left of the state of a model, None for nothing."""
+    if not name.startswith(_FEEDBACK):
+        return None if not _TEXTLESS.fullmatch(name) and gone.quoted_in(value) else value
+    asked = _asked(value)
+    erased = {str(event) for event in gone.events}
+    kept = [
+        one
+        for one in asked
+        if not gone.quoted_in(one) and erased.isdisjoint(strings_of(one, numbers=True))
+    ]
+    return value if len(kept) == len(asked) else _json({**_parsed(value), "asked": kept})
+
+
+def _asked(value: str) -> list[Any]:
+    """Return the questions of which feedback keeps the words, each with the events that helped."""
+    told = _parsed(value)
+    asked = told.get("asked") if isinstance(told, dict) else None
+    return asked if isinstance(asked, list) else []
 
 
 def _scrub_decisions(db: sqlite3.Connection, gone: _Gone) -> None:
@@ -591,8 +620,10 @@ def _row_left(entry: list[Any], gone: _Gone) -> Any:
         return None if gone.counted(key[0]) else entry
     if table == "decays":
         return None if key[1] in gone.nodes else entry
-    if table == "model_state" and not _TEXTLESS.fullmatch(key[0]):
-        return None if gone.quoted_in(before) else entry
+    if table == "model_state" and before is not None:
+        name, value, recorded = before
+        left = _state_left(name, value, gone)
+        return None if left is None else [table, key, [name, left, recorded]]
     if table == "episodes":
         return None if gone.quoted_in(before) else entry
     if table != "decisions" or before is None:
