@@ -569,3 +569,28 @@ def test_what_feedback_taught_loses_the_words_of_the_erased_and_keeps_the_rest(
         for path in tmp_path.rglob("*")
         if path.is_file()
     )
+
+
+@pytest.mark.requirement("B8")
+@pytest.mark.parametrize("open_decision", [False, True])
+def test_feedback_after_an_erase_does_not_bring_back_the_words_of_the_erased(
+    tmp_path: Path, open_decision: bool
+) -> None:
+    with Memory.open(tmp_path / "m", embedder=LexicalEmbedder(24)) as memory:
+        harbour = memory.add("The harbour opens at nine.").id
+        secret = memory.add("The Quastenflosser sleeps in tank seven.").id
+        asked = memory.recall("which Quastenflosser opens the harbour?", 1)
+        assert [hit.event.event_id for hit in asked if hit.event] == [harbour]
+        if not open_decision:
+            memory.feedback(asked, helped=[harbour])
+            # From now on what was learned is in memory, too.
+            asked = memory.recall("when does the harbour open?", 1)
+            memory.erase(secret)
+            asked = memory.recall("when does the harbour open?", 1)
+        else:
+            memory.erase(secret)
+        memory.feedback(asked, helped=[harbour])
+        after = memory.record.state("recall:")
+    assert after is not None
+    assert after["asked"] == ([] if open_decision else [[["harbour", "open"], [harbour]]])
+    assert files_with(tmp_path, b"quastenflosser") == []

@@ -115,8 +115,9 @@ class RecallVerbs:
         self._pipeline: tuple[object, Pipeline] | None = None
         # By number: what was recalled, and is written down if feedback follows.
         self._open: OrderedDict[int, _Shown] = OrderedDict()
-        # By name of the state: the end of the journal, when it was stored, and what is made of it.
-        self._learned: dict[str, tuple[Tail, int | None, Any]] = {}
+        # By name of the state: the end of the journal, when it was stored, with its checksum, and
+        # what is made of it.
+        self._learned: dict[str, tuple[Tail, list[tuple[Any, ...]], Any]] = {}
         # By namespace: the last cue's hash, its turn, and how many turns it was asked.
         self._asked: dict[str, tuple[str, int, int]] = {}
 
@@ -297,7 +298,8 @@ class RecallVerbs:
         record = self._shared.record
         known, tail = self._learned.get(name), record.tail()
         if known is None or known[0] != tail:
-            when = stored_at(record, name)
+            # An erase takes words out of it, and leaves the time.
+            when = record.query("SELECT recorded, crc FROM model_state WHERE name = ?", (name,))
             same = known is not None and known[1] == when
             what = known[2] if known and same else self._shared.read_state(name, made)
             known = self._learned[name] = tail, when, what
@@ -351,11 +353,13 @@ class RecallVerbs:
             if ranker is None or not ranker.fits(shown.weights):
                 ranker = FeedbackRanker.beside(shown.weights)
             taught = replace(ranker, waiting=[*ranker.waiting], helped={*ranker.helped})
+            # Nobody can say any more whether a question quoted what was erased after it was asked.
+            words = [] if write.erased_after(shown.asked) else words_of(shown.question)
             taught.learn(
                 rows[good],
                 rows[bad],
                 rows[~good & ~bad],
-                words_of(shown.question),
+                words,
                 shown.events[good].tolist(),
             )
             write.set_state(f"{NAME}:{namespace}", taught.to_dict())
@@ -376,7 +380,7 @@ class RecallVerbs:
             hits.decision = number = shared.record.draw_decision_number()
             served = Served(hits, hits, (), [], Fitted("", 0, (), 0))
             noted = self._noted(number, asked, asker.namespace, recalled, served, plan)
-            self._keep_open(number, recalled, plan)
+            self._keep_open(number, asked, recalled, plan)
             with shared.mutex:
                 shared.noted.decide(*noted)
                 if plan.serving.refresh == "retrieved":
@@ -400,6 +404,7 @@ class RecallVerbs:
     def _keep_open(
         self,
         number: int,
+        asked: int,
         recalled: RecallResult,
         plan: Pipeline,
     ) -> None:
@@ -411,7 +416,7 @@ class RecallVerbs:
         if weights and len(places):
             rows = rows_of(tuple(weights), ranking.columns)[places].astype(np.float32)
         events = ranking.table.event_ids[places]
-        shown = _Shown(weights, events, rows, recalled.view.question)
+        shown = _Shown(weights, events, rows, recalled.view.question, asked)
         with self._shared.mutex:
             self._open[number] = shown
             while len(self._open) > _KEPT_OPEN:
@@ -476,7 +481,7 @@ class RecallVerbs:
                 shared.noted.decide(
                     *self._noted(number, asked, asker.namespace, recalled, served, plan)
                 )
-            self._keep_open(number, recalled, plan)
+            self._keep_open(number, asked, recalled, plan)
         shared.flush_if_much()
         fitted = served.fitted
         return Context(fitted.text, fitted.tokens, tuple(served.shown), trace, decision)
@@ -538,12 +543,16 @@ class RecallVerbs:
 
 @dataclass(slots=True)
 class _Shown:
-    """What feedback on a decision is about: the best fifty candidates and their columns."""
+    """What feedback on a decision is about: the best fifty candidates and their columns.
+
+    ``asked`` is the number of the journal when it was asked.
+    """
 
     weights: Mapping[str, float]
     events: IntArray
     rows: npt.NDArray[np.float32]
     question: AnyQuestion
+    asked: int
 
 
 def head_of(recalled: RecallResult, k: int, versions: Versions) -> Hits:

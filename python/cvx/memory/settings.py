@@ -326,9 +326,9 @@ def pipeline_state(record: Record, pipeline: Pipeline) -> dict[str, Any]:
     return {"pipeline": _plain(pipeline, ""), "embedder": record.meta("embedder")}
 
 
-def stored_at(record: Record, name: str = NAME) -> int | None:
-    """Return when the recall of a record, or what is kept of that name, changed last, or None."""
-    found = record.query("SELECT recorded FROM model_state WHERE name = ?", (name,))
+def stored_at(record: Record) -> int | None:
+    """Return when the recall of a record changed last, or None."""
+    found = record.query("SELECT recorded FROM model_state WHERE name = ?", (NAME,))
     return int(found[0][0]) if found else None
 
 
