@@ -15,6 +15,7 @@ type Ints<'py> = PyReadonlyArray1<'py, i64>;
 type Floats<'py> = PyReadonlyArray1<'py, f64>;
 type Flags<'py> = PyReadonlyArray1<'py, bool>;
 type Scores<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
+type Windows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<i64>>);
 
 #[pymethods]
 impl NativeIndex {
@@ -226,7 +227,7 @@ pub fn joined<'py>(
 pub fn neighbourhood<'py>(
     py: Python<'py>,
     windows: PyReadonlyArray2<'py, i64>,
-) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<i64>>)> {
+) -> PyResult<Windows<'py>> {
     let [n, width] = [windows.shape()[0], windows.shape()[1]];
     let found = Neighbourhood::of(windows.as_slice()?, width);
     let places = PyArray1::from_vec(py, found.places).reshape([n, width])?;

@@ -42,20 +42,15 @@ impl TemporalIndex {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Filter, IndexParams, Metric, NewNode, NodeId, TemporalIndex};
+    use crate::{EntityId, Filter, IndexParams, Metric, NewNode, NodeId, TemporalIndex};
 
     #[test]
     fn distances_are_those_of_a_search_and_nan_where_there_is_nothing_to_measure() {
         for metric in [Metric::Cosine, Metric::L2, Metric::InnerProduct] {
-            let mut index = TemporalIndex::new(IndexParams::new(2, metric)).unwrap();
+            let mut index = TemporalIndex::new(IndexParams::new(2).metric(metric)).unwrap();
             for vector in [Some([1.0, 0.5]), None, Some([-1.0, 2.0]), Some([0.5, 3.0])] {
                 let vector = vector.as_ref().map(|vector: &[f32; 2]| &vector[..]);
-                index
-                    .insert(NewNode {
-                        vector,
-                        ..NewNode::default()
-                    })
-                    .unwrap();
+                index.insert(NewNode::new(EntityId(0), 0, vector)).unwrap();
             }
             index.delete(&[NodeId(3)]).unwrap();
             let asked = [2, 1, 0, 3, 9].map(NodeId);
