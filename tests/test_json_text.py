@@ -14,7 +14,7 @@ SCALARS = st.one_of(
     st.booleans(),
     st.integers(),
     st.floats(),
-    st.text(st.characters(exclude_categories=("Cs",))),
+    st.text(st.characters(exclude_categories=["Cs"])),
 )
 VALUES = st.recursive(
     SCALARS,

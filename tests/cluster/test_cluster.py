@@ -596,4 +596,4 @@ def test_what_a_move_that_broke_off_left_is_removed(nodes: LocalCluster, tmp_pat
         assert memory.move(name, host) == 3
         # Who asks again, since no answer came, moves nothing.
         assert memory.move(name, host) == 3
-        assert memory.recall("key", namespace=name)[0].event.text == "the key is under the pot"
+        assert memory.recall("key", namespace=name)[0].text == "the key is under the pot"

@@ -212,7 +212,8 @@ def test_a_learned_ranking_is_kept_as_json_can_hold_it() -> None:
     ranker = FeedbackRanker.beside({"one": 4.0, "other": 1.0})
     simulated(ranker, 13, lambda _: False)
     columns = {"one": np.array([0.2, 1.0]), "other": np.array([1.0, np.nan])}
-    ranker.learn(*np.ones((3, 1, 2)), words=["kite"], helped=[7])
+    good, bad, unseen = np.ones((3, 1, 2))
+    ranker.learn(good, bad, unseen, words=["kite"], helped=[7])
     again = FeedbackRanker.from_dict(json.loads(json.dumps(ranker.to_dict())))
     told = [one.offsets(columns, ["kite"], np.array([7, 8])).tolist() for one in (again, ranker)]
     assert told[0] == told[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -98,7 +99,9 @@ ORDERS = (
 
 
 @pytest.mark.parametrize("case", [str, str.upper, str.title])
-def test_the_quick_look_for_orders_misses_none(case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_quick_look_for_orders_misses_none(
+    case: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     draw = random.Random(3)
     words = ["the", "cat", "forgot", "tell", "us", "a", "rule", "of", ".", ":", "<", "[", "as"]
     texts = [
