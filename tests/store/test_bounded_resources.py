@@ -98,6 +98,17 @@ def test_where_nothing_can_be_written_the_oldest_of_what_is_noted_goes(tmp_path:
         assert 128 <= written(memory) <= 256
 
 
+def test_recalls_go_on_where_the_lock_cannot_be_opened(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        lock = tmp_path / "LOCK"
+        held = lock.rename(tmp_path / "LOCK.away")
+        lock.mkdir()
+        for n in range(40):
+            assert memory.recall(f"where is the key? {n}")
+        lock.rmdir()
+        held.rename(lock)
+
+
 def log_of(folder: Path) -> int:
     return (folder / "memory.db-wal").stat().st_size
 

@@ -354,9 +354,9 @@ class Resources(Follower):
         size, first = self.noted.size, self._tries == 1
         if size < (SOME if first else MUCH * self._tries):
             return
-        if size < MUCH and not self.record.database.may_write_at_once:
-            return
         try:
+            if size < MUCH and not self.record.database.may_write_at_once:
+                return
             self.flush()
             self._tries = 1
             self.store.snapshot_if_grown()
