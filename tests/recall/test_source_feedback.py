@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from cvx import Memory
 from cvx.embed import LexicalEmbedder
 from cvx.errors import DamagedStoreError
 from cvx.learn.reputation import MOST_SOURCES, Reputation
+from cvx.scoring.feedback import FeedbackRanker
 
 _CUE = "how do I restart the staging server?"
 
@@ -119,6 +121,28 @@ def test_a_state_that_cannot_be_read_is_named_and_reset(what: str, odd: dict[str
         memory.recall(_CUE)
     memory.learning.reset(what)
     assert len(memory.recall(_CUE)) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "odd"),
+    [
+        ("shipped", None),
+        ("weights", ["a", "b"]),
+        ("weights", [1.0]),
+        ("precision", [[1.0, 0.0], [0.0, -1.0]]),
+        ("precision", [1.0, 1.0]),
+        ("waiting", [5]),
+        ("waiting", [[["a"]]]),
+        ("judged", [[10**400, 0]]),
+    ],
+)
+def test_what_feedback_taught_is_named_where_one_field_cannot_be_read(name: str, odd: Any) -> None:
+    memory = _memory()
+    told = FeedbackRanker.beside({"one": 2.0, "two": 1.0}).to_dict()
+    with memory.record.transaction() as write:
+        write.set_state("recall:", {**told, name: odd})
+    with pytest.raises(DamagedStoreError, match="the state 'recall:' cannot be read"):
+        memory.recall(_CUE)
 
 
 def test_advice_that_fails_in_episodes_leaves_its_source_out_of_recall() -> None:

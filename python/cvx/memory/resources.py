@@ -247,7 +247,7 @@ class Resources(Follower):
         told = self.record.state(name)
         try:
             return made(told) if told else None
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
+        except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as error:
             raise DamagedStoreError(
                 f"the state {name!r} cannot be read ({type(error).__name__}: {error}): "
                 f"memory.learning.reset({name.partition(':')[0]!r}) lets go of it"

@@ -187,13 +187,23 @@ class FeedbackRanker:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
-        """Return what ``to_dict`` gave."""
+        """Return what ``to_dict`` gave.
+
+        Raises
+        ------
+        TypeError, ValueError, LookupError, OverflowError
+            Something else, as a file from elsewhere may hold.
+        """
+        d = len(stored["names"])
+        precision = _numbers(stored["precision"], d, d)
+        # It must be positive definite: what is learned next is divided by it.
+        np.linalg.cholesky(precision)
         return cls(
             tuple(stored["names"]),
-            np.array(stored["shipped"]),
-            np.array(stored["weights"]),
-            np.array(stored["precision"]),
-            [np.array(pairs) for pairs in stored["waiting"]],
+            _numbers(stored["shipped"], d),
+            _numbers(stored["weights"], d),
+            precision,
+            [_numbers(pairs, len(pairs), d) for pairs in stored["waiting"]],
             [(float(a), float(b)) for a, b in stored["judged"]],
             [
                 ([*map(str, words)], [*map(int, helped)])
@@ -202,6 +212,14 @@ class FeedbackRanker:
             ],
             {*map(int, stored.get("helped", ()))},
         )
+
+
+def _numbers(told: Any, *shape: int) -> Floats:
+    """Return finite numbers of a shape, or raise a ValueError or TypeError."""
+    out = np.array(told, dtype=np.float64)
+    if out.shape != shape or not np.isfinite(out).all():
+        raise ValueError(f"not {shape} finite numbers")
+    return out
 
 
 def rows_of(names: Sequence[str], columns: Mapping[str, Floats]) -> Floats:
