@@ -303,11 +303,12 @@ def names_another_file(database: Path) -> bool:
     ----------
     SQLite, "Database File Format", section 3: the super-journal.
     """
+    name, how = f"{database}-journal", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        handle = os.open(f"{database}-journal", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(name, "rb", opener=lambda path, _: os.open(path, how)) as journal:
+            size = os.fstat(journal.fileno()).st_size
+            journal.seek(max(size - len(_JOURNAL_MAGIC), 0))
+            return journal.read(len(_JOURNAL_MAGIC)) == _JOURNAL_MAGIC
     except OSError:
+        # There is none; or a folder or a pipe, which SQLite takes for no journal.
         return False
-    with os.fdopen(handle, "rb") as journal:
-        size = os.fstat(handle).st_size
-        journal.seek(max(size - len(_JOURNAL_MAGIC), 0))
-        return journal.read(len(_JOURNAL_MAGIC)) == _JOURNAL_MAGIC

@@ -98,6 +98,22 @@ def test_a_link_in_a_store_is_not_followed(store: Path, mine: Path, name: str) -
     assert path.is_symlink()
 
 
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+@pytest.mark.parametrize("name", ["memory.db-wal", "memory.db-shm", "memory.db-journal"])
+def test_a_folder_or_a_pipe_in_the_place_of_a_file_of_sqlite_is_named(
+    store: Path, name: str, make: Callable[[Path], None]
+) -> None:
+    make(store / name)
+    for way in (
+        lambda: Memory.open(store, embedder=embedder()),
+        lambda: Memory.open(store, embedder=embedder(), read_only=True),
+        lambda: rescue(store, store.with_name("rescued")),
+    ):
+        with pytest.raises(RecordIOError, match=f"{name} is no regular file: move it away"):
+            way()
+    assert [one.where for one in check(store).findings] == [name]
+
+
 def test_a_journal_that_names_another_file_deletes_nothing(store: Path, mine: Path) -> None:
     before = state(mine)
     planted.journal_that_names(store / "memory.db", mine / "thesis.txt")

@@ -111,10 +111,15 @@ def refuse_foreign(record: Path) -> None:
     Raises
     ------
     RecordIOError
-        It or a file beside it is a link, or its journal names another file.
+        It or what stands beside it is a link or no regular file, or its journal names another file.
     """
     for ending in ("", *BESIDE_RECORD):
-        refuse_link(record.with_name(record.name + ending))
+        path = record.with_name(record.name + ending)
+        refuse_link(path)
+        # Others may remove it meanwhile; a pipe would be waited for without end.
+        with suppress(OSError):
+            if not stat.S_ISREG(path.stat(follow_symlinks=False).st_mode):
+                raise RecordIOError(f"{path} is no regular file: move it away")
     if names_another_file(record):
         raise RecordIOError(
             f"{record}-journal names another file, which SQLite would delete, and no cvx wrote it: "
