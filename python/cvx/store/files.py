@@ -117,7 +117,7 @@ def refuse_foreign(record: Path) -> None:
         path = record.with_name(record.name + ending)
         refuse_link(path)
         # Others may remove it meanwhile; a pipe would be waited for without end.
-        with suppress(OSError):
+        with suppress(FileNotFoundError, NotADirectoryError):
             if not stat.S_ISREG(path.stat(follow_symlinks=False).st_mode):
                 raise RecordIOError(f"{path} is no regular file: move it away")
     if names_another_file(record):
