@@ -118,3 +118,15 @@ def test_erasing_leaves_no_word_of_the_event_in_the_file(tmp_path: Path) -> None
         memory.recall("note 7")
     told = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"zebulon" not in told.lower()
+
+
+def test_an_installation_without_sources_recalls_and_keeps_no_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall_verbs, "__file__", str(tmp_path / "cvx" / "memory" / "gone.pyc"))
+    recall_verbs._reader.cache_clear()
+    for _ in range(2):
+        with opened(tmp_path / "m") as memory:
+            memory.add("The harbour opens at nine.")
+            assert memory.recall("harbour")[0].text == "The harbour opens at nine."
+    assert [*(tmp_path / "m" / "index").glob("learned-*")] == []

@@ -240,18 +240,25 @@ class RecallVerbs:
             self.failing,
         )
 
+    def _kept_in(self) -> Path | None:
+        """Return the folder where columns are kept, None where nothing is."""
+        with suppress(OSError):  # An installation without sources: whose code it is cannot be told.
+            folder = self._shared.folder
+            return None if folder is None or not _reader() else folder / "index"
+        return None
+
     def _of(self) -> dict[str, Any]:
         record = self._shared.record
         return {"asker": "columns", "reader": _reader(), "uuid": record.meta("uuid")}
 
     def _restore(self, corpus: Corpus) -> None:
         """Take the columns from their file, where there is one that fits the record."""
-        folder, record = self._shared.folder, self._shared.record
+        folder, record = self._kept_in(), self._shared.record
         if folder is None or record.refused or record.damaged:
             return
         from cvx.store.learned_state import read_state
 
-        found = read_state(folder / "index", self._of())
+        found = read_state(folder, self._of())
         if found is None:
             return
         end = Tail(*found[1]["end"])
@@ -260,7 +267,7 @@ class RecallVerbs:
 
     def save(self) -> None:
         """Write the columns beside the index, where that spares reading many rows again."""
-        folder, record, corpus = self._shared.folder, self._shared.record, self._corpus
+        folder, record, corpus = self._kept_in(), self._shared.record, self._corpus
         if folder is None or corpus is None or record.writing or record.frozen or record.closed:
             return
         new = len(corpus) - corpus.saved_rows
@@ -274,7 +281,7 @@ class RecallVerbs:
             tail = record.tail()
             with suppress(OSError, TypeError, ValueError):
                 of = {**self._of(), "end": [tail.seq, tail.chain]}
-                write_state(folder / "index", of, corpus.saved())
+                write_state(folder, of, corpus.saved())
                 corpus.saved_rows = len(corpus)
 
     def learned(self, namespace: str) -> FeedbackRanker | None:
