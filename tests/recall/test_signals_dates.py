@@ -285,6 +285,31 @@ def test_the_time_between_two_turns_is_told_in_turns() -> None:
     assert "= from turn 6 to turn 9: 3 turns" in block
 
 
+@pytest.mark.parametrize(
+    ("days", "span"), [((5, 17), "from 2023-05-05 to 2023-05-17: 12 days"),
+                       ((5, 5), "from turn 3 to turn 4: 1 turn")]
+)  # fmt: skip
+def test_turns_of_two_days_are_not_counted_together(days: tuple[int, int], span: str) -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    for text, day, turn in zip(("The cellar flooded.", "The pump was repaired."), days, (3, 4),
+                               strict=True):  # fmt: skip
+        memory.add(text, timestamp=datetime(2023, 5, day, tzinfo=UTC), metadata={"turn": turn})
+    block = memory.context("How many days between the flooded cellar and the repaired pump?")
+    assert f"= {span}" in block.splitlines()
+
+
+def test_a_way_between_two_places_is_no_time() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    for text in ("Bonn is nice.", "Paris is a city on the Seine.", "The motorway is 500 km long."):
+        memory.add(text)
+    for cue in (
+        "How long is the motorway between Bonn and Paris?",
+        "How long did the meeting between Bonn and Paris last?",
+    ):
+        assert "= from" not in memory.context(cue), cue
+    assert "= from" in memory.context("How long a time passed between Bonn and Paris?")
+
+
 def test_no_time_is_told_where_one_side_is_not_known_or_one_memory_is_both() -> None:
     for cue in (
         "How long was it between the flood in the cellar and the eclipse?",

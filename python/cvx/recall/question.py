@@ -353,6 +353,13 @@ _SIDES: Final = {
     "after": {"did", "was", "were", "until"},
     "before": {"did", "was", "were"},
 }
+_TIME_PASSES = frozenset(
+    """
+    break delay elapse elapsed gap go gone interval lay lie lies pass passed pause spend spent take
+    taken time took wait waited went
+    """.split()  # noqa: SIM905
+)
+"""What else may stand before "between": "how long is the road between" asks for no time."""
 
 
 def two_sides(question: str) -> tuple[str, ...]:
@@ -364,14 +371,18 @@ def two_sides(question: str) -> tuple[str, ...]:
     ('the flood', 'the repair')
     >>> two_sides("How many days after the flood did we fix the pump?")
     ('the flood', 'we fix the pump')
-    >>> two_sides("What is between the house and the lake?")
-    ()
+    >>> two_sides("What is between the house and the lake?"), two_sides(
+    ...     "How long is the road between the house and the lake?")
+    ((), ())
     """
     asked = _ASKS_FOR_TIME.search(question)
     words = question[asked.end() :].rstrip(" ?!.").split() if asked else []
     folded = [word.casefold() for word in words]
     for first, seconds in _SIDES.items():
         begin = folded.index(first) + 1 if first in folded else len(folded)
+        led_by = content_words(" ".join(folded[: begin - 1])) if first == "between" else ()
+        if not _TIME_PASSES.issuperset(led_by):
+            continue
         for at in range(begin + 1, len(words) - 1):
             if folded[at] in seconds:
                 return " ".join(words[begin:at]), " ".join(words[at + 1 :])

@@ -146,23 +146,25 @@ class Renderer:
     def _span(self, one: Event, other: Event) -> str:
         """Return the time between two memories in days, turns or ticks; empty if it is not known.
 
-        A memory that names its day is of that day.
+        A memory that names its day is of that day; turns count within a day, since each session
+        may begin them anew.
         """
-        turns = [event.metadata.get("turn") for event in (one, other)]
-        told = [turn for turn in turns if isinstance(turn, int)]
-        if self._unit is None or len(told) == 2:
-            unit: str = "turn" if self._unit else self.clock
-            first, last = sorted(told if self._unit else (one.timestamp, other.timestamp))
-            begin, end, count = f"{unit} {first}", f"{unit} {last}", last - first
-        else:
+        first, last = sorted((one.timestamp, other.timestamp))
+        unit: str = self.clock
+        if self._unit is not None:
             a_second = 1_000_000 // self._unit
             days = [day_told(event.text, event.timestamp * a_second) for event in (one, other)]
             known = sorted(day for day in days if day is not None)
             if len(known) < 2:
                 return ""
-            unit, begin, end = "day", str(known[0]), str(known[1])
-            count = (known[1] - known[0]).days
-        return f"from {begin} to {end}: {count} {unit}{'s' if count != 1 else ''}"
+            turns = [event.metadata.get("turn") for event in (one, other)]
+            told = [turn for turn in turns if type(turn) is int]
+            if known[0] < known[1] or len(told) < 2:
+                count = (known[1] - known[0]).days
+                return f"from {known[0]} to {known[1]}: {count} day{'s' if count != 1 else ''}"
+            unit, (first, last) = "turn", sorted(told)
+        count = last - first
+        return f"from {unit} {first} to {unit} {last}: {count} {unit}{'s' if count != 1 else ''}"
 
     def _meant(self, text: str, timestamp: int) -> str:
         """Return the dates that a text names by their distance from its own, which is shown."""
