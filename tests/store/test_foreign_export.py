@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +33,8 @@ Lines = list[Told]
 Change = Callable[[Lines], object]
 
 BIG = 2**63 - 1
+DATA_PAGE = re.compile(rb"\x15\x00\x15.{1,3}\x15.{1,3}\x2c\x15", re.DOTALL)
+"""The beginning of a page's header in Thrift: of data, two sizes, then the number of values."""
 ZERO = base64.b64encode(bytes(64)).decode()
 NAN = base64.b64encode(struct.pack("<16f", *[float("nan")] * 16)).decode()
 
@@ -289,6 +294,55 @@ def test_a_parquet_file_of_other_columns_is_a_typed_error(rich: Path, tmp_path: 
     packed.write_parquet(events)
     assert events.stat().st_size < 30_000
     with pytest.raises(ExportError, match="stand for"):
+        import_export(tmp_path / "new", tmp_path / "all.parquet")
+    assert not (tmp_path / "new").exists()
+
+
+NEGATIVE_COUNT = 0x43
+IMPORTS = """
+import sys
+from cvx.errors import ExportError
+from cvx.memory.transfer import import_export
+try:
+    import_export(sys.argv[1], sys.argv[2])
+except ExportError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("table", ["aliases", "links", "decays"])
+def test_a_parquet_file_that_ends_the_reading_process_is_a_typed_error(
+    rich: Path, tmp_path: Path, table: str
+) -> None:
+    shutil.copytree(rich / "all.parquet", tmp_path / "all.parquet")
+    path = tmp_path / "all.parquet" / table / "00000.parquet"
+    raw = bytearray(path.read_bytes())
+    # In the header of the first page of data, how many values it has: polars then asks for 2**61
+    # bytes, and ends the process.
+    raw[DATA_PAGE.search(raw).end()] = NEGATIVE_COUNT
+    path.write_bytes(raw)
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTS, tmp_path / "new", tmp_path / "all.parquet"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[:500]
+    assert f"{path} cannot be read (" in done.stdout
+    assert done.stdout.endswith("): export again. Nothing was taken in\n")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_parquet_file_of_far_more_numbers_than_bytes_is_not_read_here(
+    rich: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(rich / "all.parquet", tmp_path / "all.parquet")
+    events = tmp_path / "all.parquet" / "events" / "00000.parquet"
+    one = pl.read_parquet(events).filter(pl.col("embedding").is_not_null()).head(1)
+    long = pl.Series("embedding", [[0.0] * 2_000_000], dtype=pl.List(pl.Float32))
+    pl.concat([one.with_columns(long)] * 60).write_parquet(events)
+    assert events.stat().st_size < 300_000
+    with pytest.raises(ExportError, match=r"events/00000\.parquet cannot be read"):
         import_export(tmp_path / "new", tmp_path / "all.parquet")
     assert not (tmp_path / "new").exists()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
 import sqlite3
 import sys
@@ -23,9 +22,16 @@ from cvx.escaping import printable
 from cvx.extras import needs
 from cvx.store import rows
 from cvx.store.database import tail_of
-from cvx.store.files import open_own, read_own, written_whole
+from cvx.store.files import read_own, written_whole
 from cvx.store.row_validation import TAKEN_OVER, may_say
 from cvx.store.schema import SCHEMA_VERSION
+from cvx.store.transfer.parquet_reading import (
+    MOST_ROWS,
+    check_readable,
+    most_text,
+    read_columns,
+    unreadable,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -142,7 +148,7 @@ Row = tuple[Any, ...]
 Batch = tuple[str, list[Row]]
 Progress = Callable[[int, int], None] | None
 
-_BATCH = 5_000
+_BATCH = MOST_ROWS
 
 
 def types(db: sqlite3.Connection, table: str) -> dict[str, str]:
@@ -340,9 +346,6 @@ def _row(told: dict[str, Any], names: tuple[str, ...]) -> Row:
 Types = Mapping[str, Mapping[str, str]]
 """Declared types by table and column."""
 
-_SPARE_BYTES, _MOST_PACKED = 64 << 20, 1_000
-"""So many bytes of text may a file stand for, and so many times its own."""
-
 
 def write_parquet(path: Path, header: Header, types: Types, found: Iterable[Batch]) -> None:
     """Write an export; the folder is there whole or not at all.
@@ -416,18 +419,18 @@ def read_parquet(path: Path) -> Incoming:
             f"{path} cannot be read as an export in Parquet ({error.strerror}): it is a folder "
             "with header.json in it"
         ) from error
-    return Incoming(Header.from_text(told, str(path / "header.json")), _files(path))
+    header = Header.from_text(told, str(path / "header.json"))
+    found = [(table, file) for table in rows.COLUMNS for file in _files_of(path / table)]
+    check_readable([(file, rows.stored_columns(table)) for table, file in found])
+    return Incoming(
+        header, ((table, some) for table, file in found if (some := _rows_of(file, table)))
+    )
 
 
-def _files(folder: Path) -> Iterator[Batch]:
-    for table in rows.COLUMNS:
-        if (folder / table).is_symlink():
-            raise ExportError(
-                f"{folder / table} is a symbolic link: give the folder that was exported"
-            )
-        for path in sorted((folder / table).glob("*.parquet")):
-            if some := _rows_of(path, table):
-                yield table, some
+def _files_of(folder: Path) -> list[Path]:
+    if folder.is_symlink():
+        raise ExportError(f"{folder} is a symbolic link: give the folder that was exported")
+    return sorted(folder.glob("*.parquet"))
 
 
 def _rows_of(path: Path, table: str) -> list[Row]:
@@ -436,24 +439,14 @@ def _rows_of(path: Path, table: str) -> list[Row]:
 
     wanted = rows.stored_columns(table)
     try:
-        # An open file: no pattern, no address and no link stands for another one.
-        with open_own(path) as file:
-            found = pl.read_parquet(
-                file, columns=list(wanted), n_rows=_BATCH + 1, hive_partitioning=False
-            )
-            size = os.fstat(file.fileno()).st_size
+        found, size = read_columns(path, wanted)
         _check_frame(found, table, size)
         parts = [_values(found.get_column(name), name) for name in wanted]
         return list(zip(*parts, strict=True))
     except (OSError, ValueError, TypeError, pl.exceptions.PolarsError) as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
     except pl.exceptions.PanicException as error:
-        raise _unreadable(path, error) from None
-
-
-def _unreadable(path: Path, error: BaseException) -> ExportError:
-    said = str(error)[:200]
-    return ExportError(f"{path} cannot be read ({said}): export again. Nothing was taken in")
+        raise unreadable(path, error) from None
 
 
 def _check_frame(found: pl.DataFrame, table: str, size: int) -> None:
@@ -472,7 +465,7 @@ def _check_frame(found: pl.DataFrame, table: str, size: int) -> None:
         for name, dtype in found.schema.items()
         if dtype == pl.String
     )
-    if bytes_there > _SPARE_BYTES + _MOST_PACKED * size:
+    if bytes_there > most_text(size):
         raise ValueError(f"{size} bytes stand for {bytes_there} of text")
 
 
