@@ -319,7 +319,7 @@ def test_a_parquet_file_that_ends_the_reading_process_is_a_typed_error(
     raw = bytearray(path.read_bytes())
     # In the header of the first page of data, how many values it has: polars then asks for 2**61
     # bytes, and ends the process.
-    raw[DATA_PAGE.search(raw).end()] = NEGATIVE_COUNT
+    raw[next(DATA_PAGE.finditer(raw)).end()] = NEGATIVE_COUNT
     path.write_bytes(raw)
     done = subprocess.run(
         [sys.executable, "-c", IMPORTS, tmp_path / "new", tmp_path / "all.parquet"],
