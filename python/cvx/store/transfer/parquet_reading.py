@@ -86,7 +86,7 @@ def check_readable(files: Sequence[tuple[Path, Sequence[str]]]) -> None:
     size = sum(path.stat(follow_symlinks=False).st_size for path, _ in files)
     try:
         done = subprocess.run(
-            [sys.executable, "-I", "-c", _CHILD, *sys.path],
+            [sys.executable, "-I", "-B", "-c", _CHILD, *sys.path],
             input=json.dumps([(str(path), list(names)) for path, names in files]),
             env=os.environ | _ALONE,
             timeout=_LEAST_SECONDS + size / _BYTES_A_SECOND,
