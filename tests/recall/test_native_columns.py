@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError
 from cvx.index import RawIndex, recall_columns
+from cvx.recall import Pipeline
 from cvx.recall.fusion import reciprocal_rank_fusion
 from cvx.types import IntArray
 
@@ -125,3 +126,9 @@ def test_rows_that_there_are_not_are_refused() -> None:
         recall_columns.dense_columns(near, places, np.zeros(1), flags)
     with pytest.raises(InvalidInputError, match="a window has 1 rows"):
         recall_columns.dense_columns(near, places[:, :1].copy(), np.zeros(2), flags)
+
+
+@pytest.mark.parametrize("reach", [-1, 1_001, 2**62, 2**63, 2**64])
+def test_a_reach_that_no_memory_could_hold_is_refused(reach: int) -> None:
+    with pytest.raises(InvalidInputError, match=f"reach is {reach}: "):
+        Pipeline(reach=reach)

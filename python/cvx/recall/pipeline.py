@@ -53,6 +53,10 @@ Reader: TypeAlias = Callable[[VisibleEvents], AnyQuestion]
 Embed: TypeAlias = Callable[[str], Vector]
 
 
+_FURTHEST = 1_000
+"""Neighbours on either side that may become candidates."""
+
+
 def read_plainly(view: VisibleEvents) -> PlainQuestion:
     """Return the cue as it is, without parsing."""
     return PlainQuestion(lexical_text(view.cue), dense_text(view.cue))
@@ -76,7 +80,8 @@ class Pipeline:
         How many of what the sources found are weighed, or three for each hit, by reciprocal rank
         over them; by default all.
     reach : int, default 0
-        How many neighbours in time, on either side, of the best found become candidates too.
+        How many neighbours in time, on either side, of the best found become candidates too;
+        from 0 to 1,000.
     follow : tuple of str
         Kinds of links over which, one step in their direction, more become candidates.
     signals : tuple of callable
@@ -96,6 +101,11 @@ class Pipeline:
         How long the embedder and the sources of the user may take, which are asked all at once.
     serving : Serving
         From hits to a block for a prompt.
+
+    Raises
+    ------
+    InvalidInputError
+        A ``reach`` outside its bounds.
     """
 
     reader: Reader = read_plainly
@@ -111,6 +121,10 @@ class Pipeline:
     floor: Floor = field(default_factory=Floor)
     timeout_s: float = 2.0
     serving: Serving = field(default_factory=Serving)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.reach <= _FURTHEST:
+            raise InvalidInputError(f"reach is {self.reach}: give one from 0 to {_FURTHEST:,}")
 
     def answering(self, answerable: JudgeOfAnswers | None) -> Pipeline:
         """Return the same with another judge of whether there is an answer, and its threshold."""
