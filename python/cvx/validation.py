@@ -305,10 +305,11 @@ def names_another_file(database: Path) -> bool:
     """
     name, how = f"{database}-journal", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        with open(name, "rb", opener=lambda path, _: os.open(path, how)) as journal:
-            size = os.fstat(journal.fileno()).st_size
-            journal.seek(max(size - len(_JOURNAL_MAGIC), 0))
-            return journal.read(len(_JOURNAL_MAGIC)) == _JOURNAL_MAGIC
+        journal = open(name, "rb", opener=lambda path, _: os.open(path, how))  # noqa: SIM115
     except OSError:
-        # There is none; or a folder or a pipe, which SQLite takes for no journal.
         return False
+    with journal:
+        # A pipe cannot be sought in: SQLite would wait for it.
+        size = os.fstat(journal.fileno()).st_size
+        journal.seek(max(size - len(_JOURNAL_MAGIC), 0))
+        return journal.read(len(_JOURNAL_MAGIC)) == _JOURNAL_MAGIC

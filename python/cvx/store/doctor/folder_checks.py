@@ -74,7 +74,7 @@ def look(folder: Path) -> Seen:
         elif path.exists() and not is_one(path):
             what = "a folder" if path.is_dir() else "a file" if path.is_file() else "no file"
             others[name] = f"the {wanted} is {what}: move it away"
-    if names_another_file(folder / "memory.db"):
+    if "memory.db-journal" not in others and names_another_file(folder / "memory.db"):
         what = "the journal names another file, which SQLite would delete: remove the journal"
         others["memory.db-journal"] = what
     return Seen(lock, manifests, others)
