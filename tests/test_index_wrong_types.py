@@ -40,6 +40,7 @@ RIGHT: dict[str, Any] = {
     "exact_below": 9,
     "k": 2,
     "level": 0,
+    "link": True,
     "m": 2,
     "max_depth": 2,
     "max_hops": 2,

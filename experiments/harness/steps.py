@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from cvx.memory.advice import Option
+from cvx.memory import Option
 from experiments.plans import Choices, Observation
 from experiments.textgames.game import Game, Player
 

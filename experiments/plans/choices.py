@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from cvx.memory import Memory
-from cvx.memory.advice import Option
-from cvx.memory.episode import RunningEpisode
+from cvx.memory import Memory, Option, RunningEpisode
 
 NAMESPACE = "choices"
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
-from cvx.memory.advice import Option
+from cvx.memory import Option
 from cvx.types import Cue, Decision, Episode, Filter, Hit
 from experiments.plans.attempt import Attempt, Wish
 from experiments.plans.binding import Binding, signature

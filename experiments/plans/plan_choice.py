@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from cvx.memory.advice import Option
+from cvx.memory import Option
 from cvx.types import Hit
 from experiments.plans.attempt import plan_of
 from experiments.plans.binding import signature, verbs

@@ -15,7 +15,7 @@ from mcp import Client
 from cvx.characters import Cast
 from cvx.embed import LexicalEmbedder
 from cvx.memory import Memory
-from tests.cli.command import environment, process
+from tests.cli.command import environment
 from tests.mcp.sessions import ask, command, in_process, over_stdio, refused, text_of
 
 LONG = bool(os.environ.get("CVX_NIGHTLY"))
@@ -152,13 +152,9 @@ def call(number: int, name: str, **arguments: object) -> dict[str, object]:
     return {"id": number, "method": "tools/call", "params": params}
 
 
-def test_a_client_that_vanishes_in_the_middle_of_a_write_leaves_a_sound_store(
-    tmp_path: Path,
-) -> None:
-    store = tmp_path / "store"
-    writes = [call(n, "memory_add_event", effect=f"line {n}") for n in range(1, 30)]
-    begun = call(99, "episode_begin", goal="stay", task="stays")
-    serving = subprocess.Popen(
+def serving_process(store: Path) -> subprocess.Popen[str]:
+    """Start a server over stdio."""
+    return subprocess.Popen(
         [sys.executable, "-m", "cvx", "mcp", "--store", str(store)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -166,6 +162,15 @@ def test_a_client_that_vanishes_in_the_middle_of_a_write_leaves_a_sound_store(
         text=True,
         env=environment(store),
     )
+
+
+def test_a_client_that_vanishes_in_the_middle_of_a_write_leaves_a_sound_store(
+    tmp_path: Path,
+) -> None:
+    store = tmp_path / "store"
+    writes = [call(n, "memory_add_event", effect=f"line {n}") for n in range(1, 30)]
+    begun = call(99, "episode_begin", goal="stay", task="stays")
+    serving = serving_process(store)
     assert serving.stdin is not None
     assert serving.stdout is not None
     assert serving.stderr is not None
@@ -190,11 +195,21 @@ def test_what_is_not_the_protocol_is_answered_by_an_error_or_not_at_all(tmp_path
     store = tmp_path / "store"
     rubbish = "rubbish\n[1, 2\n" + spoken(*HELLO, {"id": 7, "method": "no/such"}) + "\x00\n"
     good = spoken(call(8, "memory_add_event", effect="after the rubbish"))
-    done = process(store, "mcp", stdin=rubbish + good)
-    assert done.code == 0, done.err
-    answers = {one.get("id"): one for one in map(json.loads, done.out.splitlines())}
+    with serving_process(store) as serving:
+        assert serving.stdin is not None
+        assert serving.stdout is not None
+        serving.stdin.write(rubbish + good)
+        serving.stdin.flush()
+        # It need not answer what was asked just before it is left: wait for both answers.
+        answers: dict[int | None, dict[str, object]] = {}
+        while not answers.keys() >= {7, 8}:
+            told = json.loads(serving.stdout.readline())
+            answers[told.get("id")] = told
+        _, said = serving.communicate()
+    assert serving.returncode == 0, said
     assert "error" in answers[7]
-    assert "Traceback" not in done.err
+    assert "error" not in answers[8]
+    assert "Traceback" not in said
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

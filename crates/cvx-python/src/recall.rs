@@ -7,6 +7,7 @@ use numpy::{PyUntypedArrayMethods, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::argument;
 use crate::convert;
 use crate::error::named;
 use crate::index::NativeIndex;
@@ -24,10 +25,10 @@ impl NativeIndex {
         &self,
         py: Python<'py>,
         query: &Bound<'py, PyAny>,
-        nodes: Ints<'py>,
+        nodes: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<f32>>> {
         let query = convert::vector(query)?;
-        let nodes = node_ids(&nodes)?;
+        let nodes = node_ids(nodes)?;
         let found = self
             .shared
             .read(py, |index| index.distances(&query, &nodes))?;
@@ -38,9 +39,9 @@ impl NativeIndex {
     fn vectors<'py>(
         &self,
         py: Python<'py>,
-        nodes: Ints<'py>,
+        nodes: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let nodes = node_ids(&nodes)?;
+        let nodes = node_ids(nodes)?;
         let (rows, dim) = self.shared.read(py, |index| {
             let dim = index.params().dim;
             let mut rows = vec![0.0; nodes.len() * dim];
@@ -55,10 +56,14 @@ impl NativeIndex {
     }
 }
 
-/// What is no id of a node names none.
-fn node_ids(nodes: &Ints<'_>) -> PyResult<Vec<NodeId>> {
-    let numbers = nodes.as_slice()?.iter();
-    Ok(numbers
+/// In an array what is no id of a node names none; in anything else it is refused.
+fn node_ids(nodes: &Bound<'_, PyAny>) -> PyResult<Vec<NodeId>> {
+    let Ok(array) = nodes.extract::<Ints<'_>>() else {
+        return argument::nodes("nodes", nodes);
+    };
+    Ok(array
+        .as_array()
+        .iter()
         .map(|&node| NodeId(u32::try_from(node).unwrap_or(u32::MAX)))
         .collect())
 }
