@@ -1,4 +1,4 @@
-"""An embedder for benches that returns precomputed vectors."""
+"""An embedder for benches whose events come with their vectors."""
 
 from __future__ import annotations
 

@@ -146,10 +146,12 @@ def test_a_decision_is_replaced_with_what_became_of_it() -> None:
     record = Record()
     asked = Decision(3, Cue(text="where?"), (), propensities=(0.75, 0.25))
     with record.transaction() as write:
-        write.set_decision(asked, {"shown": [4]})
+        write.add_decisions([(asked, {"shown": [4]})], replace=True)
     assert record.decision(3) is not None
     with record.transaction() as write:
-        write.set_decision(replace(asked, action="look", outcome=0.5), {"shown": [4]})
+        write.add_decisions(
+            [(replace(asked, action="look", outcome=0.5), {"shown": [4]})], replace=True
+        )
     (row,) = record.decisions()
     assert (row["action"], row["outcome"]) == ("look", 0.5)
     assert row["record"] == {"shown": [4], "propensities": [0.75, 0.25]}

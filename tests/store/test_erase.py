@@ -210,7 +210,9 @@ def test_what_was_noted_of_a_decision_and_replaced_forgets_an_erased_event_too(
         asked = Decision(memory.record.take_decision_number(), Cue(text="what?"), (hit,))
         for rendered in (SECRET, "seen"):
             with memory.record.transaction() as write:
-                write.set_decision(replace(asked, rendered=rendered), {"shown": SECRET})
+                write.add_decisions(
+                    [(replace(asked, rendered=rendered), {"shown": SECRET})], replace=True
+                )
         with memory.record.transaction() as write:
             write.touch({secret: 5})
             write.touch({secret: 9})

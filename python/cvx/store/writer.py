@@ -584,19 +584,6 @@ class Writer:
         (self._overwrite if replace else self.put)("decisions", listed)
         self.next_decision = max(self.next_decision, *(int(row[0]) + 1 for row in listed), 0)
 
-    def set_decision(self, decision: Decision, record: Mapping[str, Any] | None = None) -> None:
-        """Store one decision, in the place of what is known of it, if anything is.
-
-        Parameters
-        ----------
-        decision : Decision
-            With its number.
-        record : mapping, optional
-            What else is to be noted; anything JSON can hold. Propensities of the decision are
-            noted by themselves, as "propensities".
-        """
-        self.add_decisions([(decision, record or {})], replace=True)
-
     def take_feedback(
         self,
         decision_id: int,
