@@ -124,7 +124,7 @@ def test_an_installation_without_sources_recalls_and_keeps_no_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recall_verbs, "__file__", str(tmp_path / "cvx" / "memory" / "gone.pyc"))
-    recall_verbs._reader.cache_clear()
+    recall_verbs._columns.cache_clear()
     for _ in range(2):
         with opened(tmp_path / "m") as memory:
             memory.add("The harbour opens at nine.")

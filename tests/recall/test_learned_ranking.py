@@ -218,7 +218,7 @@ def test_a_learned_ranking_is_kept_as_json_can_hold_it() -> None:
     told = [one.offsets(columns, ["kite"], np.array([7, 8])).tolist() for one in (again, ranker)]
     assert told[0] == told[1]
     assert told[0][0] > told[0][1]
-    assert again.helped == {7}
+    assert again.helped == [7]
     assert (again.trusted, again.fits({"one": 8.0, "other": 2.0})) == (ranker.trusted, True)
     assert not again.fits({"one": 4.0, "another": 1.0})
 
@@ -232,3 +232,14 @@ def test_what_a_foreign_store_says_of_earlier_questions_is_read_or_passed_over()
     assert ranker.offsets(columns, [], events).tolist() == [0.0, 0.0]
     del told["asked"], told["helped"]
     assert FeedbackRanker.from_dict(told).asked == []
+
+
+def test_the_memories_that_helped_are_kept_up_to_a_bound_the_latest_last() -> None:
+    ranker = FeedbackRanker.beside({"one": 4.0, "other": 1.0})
+    good, bad, unseen = np.ones((3, 1, 2))
+    for helped in ([7, 8], range(100, 10_098), [7], [9]):
+        ranker.learn(good, bad, unseen, helped=[*helped])
+    assert len(ranker.helped) == 10_000
+    assert ranker.helped[:2] == [100, 101]
+    assert ranker.helped[-2:] == [7, 9]
+    assert FeedbackRanker.from_dict(ranker.to_dict()).helped == ranker.helped

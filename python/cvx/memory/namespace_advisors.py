@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
@@ -27,8 +26,7 @@ from cvx.memory.observations import (
     state_of,
 )
 from cvx.memory.settings import OwnVectors
-from cvx.store.learned_state import read_state, write_state
-from cvx.store.lock import Tail
+from cvx.store.learned_state import checksum_of, read_state, write_state
 from cvx.types import Episode, Event, Hit, Vector
 
 if TYPE_CHECKING:
@@ -51,8 +49,7 @@ def _learner() -> str:
         *(here / name for name in ("advice.py", "namespace_advisors.py", "observations.py")),
         *(cvx / name for name in ("statistics.py", "embed/lexical.py", "store/learned_state.py")),
     ]
-    code = b"".join(file.read_bytes() for file in files)
-    return f"{zlib.crc32(code):08x} {np.__version__}"
+    return checksum_of(files)
 
 
 class Kept:
@@ -76,7 +73,6 @@ class Kept:
         return {
             "asker": self.asker,
             "learner": _learner(),
-            "uuid": shared.record.meta("uuid"),
             "embedder": shared.kind.embedder,
             "seed": self.advisors.seed,
         }
@@ -115,28 +111,25 @@ class Kept:
             try:
                 if models is None or models.taken_back or not models.unchanged_since(self.since):
                     return
-                tail, made = record.tail(), state(models)
+                made = state(models)
                 if made is None:
                     return
-                of = {**self._of(), "end": [tail.seq, tail.chain], "steps": steps}
                 with suppress(OSError, TypeError, ValueError):
-                    write_state(folder, of, made)
-                    self.steps, self.since = steps, tail.seq
+                    write_state(folder, record, {**self._of(), "steps": steps}, made)
+                    self.steps, self.since = steps, record.tail().seq
             finally:
                 lock.release()
 
     def read(self, models: LearnedModels) -> dict[str, Any] | None:
         """Return the state that was written last, None where there is none that still holds."""
         folder, record = self.advisors.folder, self.advisors.shared.record
-        found = None if folder is None else read_state(folder, self._of())
-        if found is None:
+        found = None if folder is None else read_state(folder, record, self._of())
+        if found is None or not models.unchanged_since(found[2]):
             return None
-        told, of = found
+        told, of, end = found
         with suppress(ValueError, TypeError, LookupError):
-            end = Tail(*of["end"])
-            if record.reaches(end) and models.unchanged_since(end.seq):
-                self.since, self.steps = end.seq, int(of["steps"])
-                return told
+            self.since, self.steps = end, int(of["steps"])
+            return told
         return None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -81,11 +80,19 @@ _SOME, _SHARE = 10_000, 0.02
 
 
 @cache
-def _reader() -> str:
-    """Return a checksum of the code that reads columns: another one might read others."""
+def _columns() -> dict[str, str]:
+    """Return what kept columns are of: other code might read others from the same record.
+
+    Raises
+    ------
+    OSError
+        An installation without sources.
+    """
+    from cvx.store.learned_state import checksum_of
+
     here = Path(__file__).parent.parent / "recall"
-    code = b"".join((here / name).read_bytes() for name in ("corpus.py", "corpus_indexes.py"))
-    return f"{zlib.crc32(code):08x} {np.__version__}"
+    reader = checksum_of(here / name for name in ("corpus.py", "corpus_indexes.py"))
+    return {"asker": "columns", "reader": reader}
 
 
 RECALL: Mapping[str, Check] = {
@@ -118,6 +125,8 @@ class RecallVerbs:
         # By name of the state: the end of the journal, when it was stored, with its checksum, and
         # what is made of it.
         self._learned: dict[str, tuple[Tail, list[tuple[Any, ...]], Any]] = {}
+        # By namespace: whether a memory that helped is in quarantine, as of an end of the journal.
+        self._doubted: dict[str, tuple[Tail, bool]] = {}
         # By namespace: the last cue's hash, its turn, and how many turns it was asked.
         self._asked: dict[str, tuple[str, int, int]] = {}
 
@@ -242,14 +251,10 @@ class RecallVerbs:
 
     def _kept_in(self) -> Path | None:
         """Return the folder where columns are kept, None where nothing is."""
-        with suppress(OSError):  # An installation without sources: whose code it is cannot be told.
+        with suppress(OSError):  # Whose code it is cannot be told.
             folder = self._shared.folder
-            return None if folder is None or not _reader() else folder / "index"
+            return None if folder is None or not _columns() else folder / "index"
         return None
-
-    def _of(self) -> dict[str, Any]:
-        record = self._shared.record
-        return {"asker": "columns", "reader": _reader(), "uuid": record.meta("uuid")}
 
     def _restore(self, corpus: Corpus) -> None:
         """Take the columns from their file, where there is one that fits the record."""
@@ -258,12 +263,10 @@ class RecallVerbs:
             return
         from cvx.store.learned_state import read_state
 
-        found = read_state(folder, self._of())
-        if found is None:
-            return
-        end = Tail(*found[1]["end"])
-        if record.reaches(end):
-            corpus.restore(found[0], end.seq)
+        found = read_state(folder, record, _columns())
+        if found is not None:
+            told, _, end = found
+            corpus.restore(told, end)
 
     def save(self) -> None:
         """Write the columns beside the index, where that spares reading many rows again."""
@@ -278,22 +281,26 @@ class RecallVerbs:
         # What others erase meanwhile must not come back by this file.
         with record.locked():
             corpus.refresh()
-            tail = record.tail()
             with suppress(OSError, TypeError, ValueError):
-                of = {**self._of(), "end": [tail.seq, tail.chain]}
-                write_state(folder, of, corpus.saved())
+                write_state(folder, record, _columns(), corpus.saved())
                 corpus.saved_rows = len(corpus)
 
     def learned(self, namespace: str) -> FeedbackRanker | None:
         """Return what feedback taught of the recalls of a namespace."""
         made: FeedbackRanker | None = self._kept(f"{NAME}:{namespace}", FeedbackRanker.from_dict)
-        # What a memory in quarantine taught is taken back with it.
-        doubted = made and self._shared.record.query(
-            "SELECT 1 FROM events JOIN json_each(?) ON value = event_id"
-            " WHERE state = 'quarantined' LIMIT 1",
-            (json.dumps(sorted(made.helped)),),
-        )
-        return None if doubted else made
+        if made is None:
+            return None
+        record = self._shared.record
+        tail, known = record.tail(), self._doubted.get(namespace)
+        if known is None or known[0] != tail or record.writing:
+            # What a memory in quarantine taught is taken back with it.
+            doubted = record.query(
+                "SELECT 1 FROM events JOIN json_each(?) ON value = event_id"
+                " WHERE state = 'quarantined' LIMIT 1",
+                (json.dumps(made.helped),),
+            )
+            known = self._doubted[namespace] = tail, bool(doubted)
+        return None if known[1] else made
 
     def failing(self, namespace: str) -> Mapping[str, str]:
         """Return the sources that a namespace is not shown, each with the reason."""
@@ -359,7 +366,7 @@ class RecallVerbs:
             ranker = self.learned(namespace)
             if ranker is None or not ranker.fits(shown.weights):
                 ranker = FeedbackRanker.beside(shown.weights)
-            taught = replace(ranker, waiting=[*ranker.waiting], helped={*ranker.helped})
+            taught = replace(ranker, waiting=[*ranker.waiting])
             # Nobody can say any more whether a question quoted what was erased after it was asked.
             words = [] if write.erased_after(shown.asked) else words_of(shown.question)
             taught.learn(

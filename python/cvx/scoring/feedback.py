@@ -20,6 +20,7 @@ _AGREES, _BETTER = 25, 60
 _FEWEST = 12
 _SURE = 1.64
 
+_MOST_HELPED = 10_000
 _ALIKE, _AGAIN, _REMEMBERED = 0.5, 4.0, 256
 """A question with so great a share of words in common with an earlier one is asked again; so many
 log-odds what helped then gets; of so many lists."""
@@ -59,8 +60,8 @@ class FeedbackRanker:
         knew the list, have in the right order.
     asked : list of (list of str, list of int)
         Of the last 256 lists: the words of the question, and the events that helped.
-    helped : set of int
-        Every event that ever helped.
+    helped : list of int
+        The 10,000 events that helped last, the latest at the end.
     """
 
     names: tuple[str, ...]
@@ -70,7 +71,7 @@ class FeedbackRanker:
     waiting: list[Floats] = field(default_factory=list)
     judged: list[tuple[float, float]] = field(default_factory=list)
     asked: list[tuple[list[str], list[int]]] = field(default_factory=list)
-    helped: set[int] = field(default_factory=set)
+    helped: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if not self.weights.size:
@@ -147,7 +148,8 @@ class FeedbackRanker:
         helped : sequence of int
             The events that did.
         """
-        self.helped.update(helped)
+        new = dict.fromkeys(helped)
+        self.helped = [*(one for one in self.helped if one not in new), *new][-_MOST_HELPED:]
         if words and helped:
             self.asked = [*self.asked[1 - _REMEMBERED :], ([*words], [*helped])]
         shown = _differences(good, bad)
@@ -182,7 +184,7 @@ class FeedbackRanker:
             "waiting": [pairs.tolist() for pairs in self.waiting],
             "judged": [list(one) for one in self.judged],
             "asked": [list(one) for one in self.asked],
-            "helped": sorted(self.helped),
+            "helped": self.helped,
         }
 
     @classmethod
@@ -210,7 +212,7 @@ class FeedbackRanker:
                 for words, helped in stored.get("asked", ())
                 if helped
             ],
-            {*map(int, stored.get("helped", ()))},
+            [*map(int, stored.get("helped", ()))][-_MOST_HELPED:],
         )
 
 

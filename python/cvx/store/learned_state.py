@@ -13,7 +13,8 @@ import json
 import math
 import os
 import secrets
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +23,8 @@ from typing import Any
 import numpy as np
 
 from cvx.store.files import LEARNED_STATE, open_own, regular, write_whole
+from cvx.store.lock import Tail
+from cvx.store.record import Record
 
 _FORMAT = 1
 _TYPES = {"<f4", "<f8", "<i8", "<u8", "|u1"}
@@ -62,8 +65,22 @@ def _path(folder: Path, of: Mapping[str, Any]) -> Path:
     return folder / f"learned-{hashlib.blake2b(name, digest_size=8).hexdigest()}.bin"
 
 
-def write_state(folder: Path, of: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-    """Write a state, in the place of the one of the same asker; the caller keeps writers out.
+def checksum_of(files: Iterable[Path]) -> str:
+    """Return a checksum of source code: another one might make something else of a record.
+
+    Raises
+    ------
+    OSError
+        A file is not there, as in an installation without sources.
+    """
+    code = b"".join(file.read_bytes() for file in files)
+    return f"{zlib.crc32(code):08x} {np.__version__}"
+
+
+def write_state(
+    folder: Path, record: Record, of: Mapping[str, Any], state: Mapping[str, Any]
+) -> None:
+    """Write a state, in the place of the one of the same asker.
 
     Where this user's key cannot be kept, nothing is written.
 
@@ -71,6 +88,9 @@ def write_state(folder: Path, of: Mapping[str, Any], state: Mapping[str, Any]) -
     ----------
     folder : Path
         Of the snapshots.
+    record : Record
+        What it was learned from, up to the end of its journal. It is locked, so that what others
+        erase meanwhile does not come back by this file.
     of : mapping
         What it is of: ``asker``, and whatever must be equal for it to be of use.
     state : mapping
@@ -94,6 +114,7 @@ def write_state(folder: Path, of: Mapping[str, Any], state: Mapping[str, Any]) -
         arrays.append(value)
         return {"array": len(arrays) - 1}
 
+    of = {**of, "uuid": record.meta("uuid"), "end": [*record.tail()]}
     body = json.dumps(state, default=place, separators=(",", ":")).encode()
     raw = b"".join([body, *(array.tobytes() for array in arrays)])
     header = {
@@ -112,13 +133,18 @@ def write_state(folder: Path, of: Mapping[str, Any], state: Mapping[str, Any]) -
         old.unlink(missing_ok=True)
 
 
-def read_state(folder: Path, of: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
+def read_state(
+    folder: Path, record: Record, of: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], int] | None:
     """Return the state of an asker, and what it is of; None where there is none that fits.
 
     Parameters
     ----------
     folder : Path
         Of the snapshots.
+    record : Record
+        Its journal must go on from where that of the state ended, of which the number is returned
+        too.
     of : mapping
         What it must be of; it may say more.
     """
@@ -136,7 +162,11 @@ def read_state(folder: Path, of: Mapping[str, Any]) -> tuple[dict[str, Any], dic
         found = header["of"]
         if header["format"] != _FORMAT or header["digest"] != hashlib.sha256(raw).hexdigest():
             return None
-        if any(found.get(name) != value for name, value in of.items()):
+        wanted = {**of, "uuid": record.meta("uuid")}
+        if any(found.get(name) != value for name, value in wanted.items()):
+            return None
+        end = Tail(*found["end"])
+        if not record.reaches(end):
             return None
         at, arrays = header["body"], []
         for kind, shape in header["arrays"]:
@@ -150,6 +180,6 @@ def read_state(folder: Path, of: Mapping[str, Any]) -> tuple[dict[str, Any], dic
         def placed(told: dict[str, Any]) -> Any:
             return arrays[told["array"]] if [*told] == ["array"] else told
 
-        return json.loads(raw[: header["body"]], object_hook=placed), found
+        return json.loads(raw[: header["body"]], object_hook=placed), found, end.seq
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
