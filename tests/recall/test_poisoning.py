@@ -70,6 +70,21 @@ def test_a_small_sources_text_that_asks_the_same_comes_after_the_answer() -> Non
     assert _first_text(memory, cue).startswith("Ann moved")
 
 
+def test_an_answer_after_a_question_that_a_small_source_copies_is_doubted() -> None:
+    cue, doubt = "Why did Ann move from Lyon to Porto in 2021?", "answers a copied question"
+    memory = _memory()
+    memory.add_many([f"Ben saw {number} gulls over the harbour." for number in range(30)])
+    told = [{"text": text, "metadata": {"session": "1"}} for text in (cue, "Because Eve asked.")]
+    for source, doubted in (("", False), ("web", True)):
+        ids = memory.add_many([{**one, "source": source} for one in told], again=True)
+        hit = next(hit for hit in memory.recall(cue, 9) if hit.id == ids[1])
+        assert (doubt in {factor.name for factor in hit.factors}) == doubted
+    memory.erase([int(ids[0])])
+    memory.add_many([{**told[0], "timestamp": memory.get(int(ids[1])).timestamp - 1}])
+    hit = next(hit for hit in memory.recall(cue, 9) if hit.id == ids[1])
+    assert doubt not in {factor.name for factor in hit.factors}
+
+
 def test_where_questions_are_kept_with_their_answers_the_answer_is_first() -> None:
     memory = _memory()
     kept = {
@@ -280,6 +295,7 @@ def test_a_changed_event_is_looked_at_again() -> None:
         ("question reworded", "crowds", 0.5, 0.1),
         ("MemoryGraft", "crowds", 0.5, 0.1),
         ("question and order", "echoes", 0.5, 0.1),
+        ("question, then answer", "echoes", 0.5, 0.2),
         ("word lists", "hubs", 0.2, 0.05),
         ("word lists, vectors", "hubs", 0.2, 0.1),
     ],

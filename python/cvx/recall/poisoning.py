@@ -66,9 +66,10 @@ class Guard:
     ----------
     echoes : bool, default True
         A text that asks what the cue asks is seldom its answer: of a question of at least five
-        words, one that holds 85% of them, its question word among them, loses half of its score;
-        but only of a labelled source that holds less than a tenth of the memories, since lists of
-        questions with their answers are honest memories too.
+        words, one that holds 85% of them, its question word among them, loses half of its score,
+        and so does what the same source says next; but only of a labelled source that holds less
+        than a tenth of the memories, since lists of questions with their answers are honest
+        memories too.
     crowds : bool, default True
         A question is seldom answered twice in its own words: where several memories of a labelled
         source that holds less than a tenth of the memories say the same four content words of the
@@ -114,6 +115,9 @@ class Guard:
         if self.echoes:
             holds = table["coverage"][head] if "coverage" in table else np.ones(len(rows))
             doubts["repeats the question"] = _echoing(view, rows, holds >= _HELD)
+            if "asked_before" in table:
+                before = table["asked_before"][head] >= _HELD
+                doubts["answers a copied question"] = _answering(view, rows, before)
         if self.crowds:
             doubts["says it again and again"] = _crowding(view, rows)
         vectors = vectors_of(view, rows)
@@ -179,6 +183,19 @@ def _echoing(
     for at, text in zip(some.tolist(), view.texts(rows[some]), strict=True):
         held = asked.intersection(words_of(text))
         out[at] = len(held) >= _HELD * len(asked) and bool(asking & held)
+    return out
+
+
+def _answering(
+    view: VisibleEvents, rows: IntArray, asked: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Return which texts follow one of their source that repeats the question."""
+    out = np.zeros(len(rows), dtype=np.bool_)
+    some = np.flatnonzero(asked)
+    if some.size:
+        before, codes = view.window(rows[some], 1)[:, 0], view.corpus.sources
+        same = (before >= 0) & (codes[before] == codes[rows[some]])
+        out[some] = _echoing(view, before, same)
     return out
 
 
