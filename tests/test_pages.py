@@ -232,12 +232,13 @@ def test_the_site_has_every_page() -> None:
 
 
 MEMORY = cvx.Memory(embedder="lexical")
+_ROOTS = "cvx|[Mm]emory|experiments|benches"
 
 
 def resolves(name: str) -> bool:
     """Whether a dotted name leads from a module of cvx, or from a memory, to something."""
     head, *parts = name.split(".")
-    value: Any = MEMORY if head.lower() == "memory" else cvx
+    value: Any = MEMORY if head.lower() == "memory" else importlib.import_module(head)
     for place, part in enumerate(parts):
         try:
             value = getattr(value, part)
@@ -252,7 +253,7 @@ def resolves(name: str) -> bool:
 @pytest.mark.parametrize("path", [one for one in LIVING if one.name != "logging.md"], ids=name_of)
 def test_every_name_that_a_page_says_exists(path: Path) -> None:
     code = " ".join(re.findall(r"`([^`]+)`", _BLOCK.sub("", path.read_text())))
-    named = set(re.findall(r"(?<![\w./])(?:cvx|[Mm]emory)(?:\.[a-z_]\w*)+", code))
+    named = set(re.findall(rf"(?<![\w./])(?:{_ROOTS})(?:\.[A-Za-z_]\w*)+", code))
     # Files, a host, and what another specification calls tools.
     known = {"memory.db", "memory.example", "memory.duckdb", "memory.add_event", "memory.query"}
     assert [one for one in sorted(named - known) if not resolves(one)] == []
