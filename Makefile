@@ -35,7 +35,7 @@ help: ## what there is to make
 .venv/.python: pyproject.toml tools/constraints.txt .venv/.maturin
 	@echo "setting up .venv (two to three minutes the first time)"
 	$(PY) -m pip install --quiet --upgrade pip
-	$(PY) tools/extras.py experiments causal cluster duckdb frames gymnasium http inspect langchain langgraph learn local mcp plot tracing bench docs dev > .venv/requirements.txt
+	$(PY) tools/extras.py experiments causal cluster duckdb frames gymnasium http inspect langchain langgraph learn local mcp minari plot tracing bench docs dev > .venv/requirements.txt
 	$(PY) -m pip install --quiet -r .venv/requirements.txt -c tools/constraints.txt
 	touch $@
 

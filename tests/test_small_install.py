@@ -76,6 +76,7 @@ for module in pkgutil.walk_packages(cvx.__path__, "cvx."):
         "cvx.integrations.gymnasium": "gymnasium",
         "cvx.integrations.langchain": "langchain-core",
         "cvx.integrations.langgraph": "langgraph",
+        "cvx.integrations.minari": "h5py minari",
         "cvx.mcp.server": "mcp",
         "cvx.mcp.tools": "mcp",
         "cvx.scoring.estimator": "scikit-learn",

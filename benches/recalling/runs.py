@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +16,23 @@ from benches.recalling.baselines import baselines
 from benches.recalling.context_blocks import BUDGETS
 from benches.recalling.context_blocks import blocks as whole_turns
 from benches.recalling.first_hits import asked_once, calibrated_to
-from benches.recalling.foreign import foreign_labels
 from benches.recalling.learned import learned
 from benches.recalling.planted import SHARE, TRUST, attacked
 from cvx.embed import Embedder, LexicalEmbedder
-from cvx.evaluation import Interval, Label, Report, measure, recalling, table, tables, tune
+from cvx.evaluation import (
+    Label,
+    Report,
+    as_json,
+    foreign_labels,
+    measure,
+    recalling,
+    resolved,
+    split,
+    table,
+    tables,
+    tune,
+)
+from cvx.evaluation.tuning import FOREIGN
 from cvx.memory import Memory
 from cvx.recall.presets import default_pipeline
 from cvx.recall.ranking_signals import DEFAULT_WEIGHTS
@@ -43,7 +54,7 @@ def locomo(data: Path, encoder: Embedder | None) -> Found:
             talks.load(data / "locomo"), encoder, default=name != "MiniLM"
         )
         labels = [label for label in every if label.category != talks.CATEGORIES[5]]
-        gold = _gold(labels)
+        gold = resolved(memory, labels)
         print(f"{name}: {len(labels)} questions of categories 1-4, {len(memory):,} turns")
         ours = {"with the floor": recalling(memory), "shipped": recalling(memory, plan)}
         found = _all({**baselines(memory), **ours}, labels, gold)
@@ -52,7 +63,7 @@ def locomo(data: Path, encoder: Embedder | None) -> Found:
         missed += _missed(f"{name}, without it", found[-1], least)
 
         odd = [label for label in every if label.category == talks.CATEGORIES[5]]
-        fifth = measure("shipped, category 5", recalling(memory, plan), odd, _gold(odd))
+        fifth = measure("shipped, category 5", recalling(memory, plan), odd, resolved(memory, odd))
         print(f"\nquestions that are attributed to the wrong speaker\n{table([fifth], SHOWN)}")
 
         fitted = tune(tables(memory, plan, labels, gold), labels, TRAIN)
@@ -61,8 +72,8 @@ def locomo(data: Path, encoder: Embedder | None) -> Found:
         compared = _all(ours, [labels[at] for at in part], [gold[at] for at in part])
         print(f"\nfitted to {', '.join(TRAIN)}, measured on the others\n{table(compared, SHOWN)}")
         report[name] = {
-            "all": [_as_json(one) for one in (*found, fifth)],
-            "held out": [_as_json(one) for one in compared],
+            "all": [as_json(one) for one in (*found, fifth)],
+            "held out": [as_json(one) for one in compared],
             "weights": dict(fitted.weights),
         }
     return {**report, "missed": missed}
@@ -77,9 +88,10 @@ def blocks(data: Path, encoder: Embedder | None) -> Found:
             talks.load(data / "locomo"), encoder, default=name != "MiniLM"
         )
         labels = [label for label in every if label.category != talks.CATEGORIES[5]]
-        unseen = [label for label in labels if label.group not in TRAIN]
-        report[name] = whole_turns(memory, labels, _gold(labels))
-        report[f"{name}, not fitted to"] = whole_turns(memory, unseen, _gold(unseen))
+        _, held_out = split(labels, TRAIN)
+        unseen = [label for label in labels if label.group in held_out]
+        report[name] = whole_turns(memory, labels, resolved(memory, labels))
+        report[f"{name}, not fitted to"] = whole_turns(memory, unseen, resolved(memory, unseen))
         sizes = "".join(f"{size:>8}" for size in BUDGETS)
         for part in (name, f"{name}, not fitted to"):
             print(f"{part}, evidence turns whole in a block\n{'tokens':<12}{sizes}")
@@ -108,7 +120,7 @@ def floors(data: Path, encoder: Embedder | None) -> Found:
         labels = [label for label in every if label.category != talks.CATEGORIES[5]]
         asked = {
             "true": labels,
-            "other topics": foreign_labels(labels, 200),
+            "other topics": foreign_labels(labels, FOREIGN),
             "names exchanged": talks.exchanged(labels, talked),
         }
         found = {kind: asked_once(memory, some) for kind, some in asked.items()}
@@ -168,7 +180,7 @@ def feedback(data: Path, encoder: Embedder | None) -> Found:
             talks.load(data / "locomo"), encoder, default=name != "MiniLM"
         )
         labels = [label for label in every if label.category != talks.CATEGORIES[5]]
-        report[name] = rows = learned(memory, labels, _gold(labels))
+        report[name] = rows = learned(memory, labels, resolved(memory, labels))
         print(f"{name}: points of recall over the static ranking, on the questions after a part")
         for kind, parts in rows.items():
             told = (
@@ -192,14 +204,14 @@ def planted(data: Path, encoder: Embedder | None) -> Found:
     """One planted memory to every hundred."""
     memory, every = talks.remembered(talks.load(data / "locomo"), encoder)
     labels = [label for label in every if label.category != talks.CATEGORIES[5]]
-    rows = attacked(memory, labels, _gold(labels), default_pipeline())
+    rows = attacked(memory, labels, resolved(memory, labels), default_pipeline())
     print(f"{SHARE:.0%} planted, each repeats a question of the test; their trust is {TRUST}")
     print(f"{'trust':>8}{'recall@5':>10}{'recall@10':>11}{'in first 5':>12}{'of guessed':>12}")
     for row in rows:
         at5, at10 = (row["measured"].metrics[f"recall@{k}"].mean for k in (5, 10))
         shares = row["planted in first 5"], row["of the guessed"]
         print(f"{row['trust']:>8}{at5:>10.3f}{at10:>11.3f}{shares[0]:>12.3f}{shares[1]:>12.3f}")
-    return {"rows": [{**row, "measured": _as_json(row["measured"])} for row in rows]}
+    return {"rows": [{**row, "measured": as_json(row["measured"])} for row in rows]}
 
 
 def hotpot(data: Path, encoder: Embedder | None) -> Found:
@@ -208,7 +220,7 @@ def hotpot(data: Path, encoder: Embedder | None) -> Found:
         print("left out: passages must be embedded")
         return {}
     memory, labels, links = hotpotqa.remembered(data / "hotpotqa", encoder)
-    gold = _gold(labels)
+    gold = resolved(memory, labels)
     print(
         f"{len(labels)} questions, {len(memory)} passages, {links} links; a small corpus flatters"
     )
@@ -226,7 +238,7 @@ def hotpot(data: Path, encoder: Embedder | None) -> Found:
     print(f"\nfitted to one half, measured on the other, both ways\n{table(halves, shown)}")
     shipped = next(one for one in found if one.name == "shipped")
     return {
-        "all": [_as_json(one) for one in (*found, *halves)],
+        "all": [as_json(one) for one in (*found, *halves)],
         "missed": _missed("hotpotqa", shipped, {2: 0.78, 5: 0.92}),
     }
 
@@ -251,8 +263,8 @@ def passages(data: Path, encoder: Embedder | None) -> Found:
                 asked = [label for label in labels if label.group not in groups]
                 if groups and len(asked) == len(labels):
                     continue
-                found = _all(rankers, asked, _gold(asked), at=at)
-                report[f"{name}, {what}, {part}"] = [_as_json(one) for one in found]
+                found = _all(rankers, asked, resolved(memory, asked), at=at)
+                report[f"{name}, {what}, {part}"] = [as_json(one) for one in found]
                 print(f"\n{name}: {what}, {part}: {len(memory)} passages, {len(asked)} questions")
                 print(table(found, [f"recall@{k}" for k in at]))
                 plain = next(one for one in found if one.name == "min-max")
@@ -283,27 +295,6 @@ def _two_halves(
             )
         )
     return out
-
-
-def _gold(labels: Sequence[Label]) -> list[frozenset[int]]:
-    return [label.gold for label in labels]
-
-
-def _as_json(measured: Report) -> Found:
-    """Return everything but the answers; bounds that are unknown are None."""
-
-    def known(metrics: Mapping[str, Interval]) -> Found:
-        return {
-            name: {key: None if math.isnan(one) else one for key, one in found._asdict().items()}
-            for name, found in metrics.items()
-        }
-
-    return {
-        "name": measured.name,
-        "metrics": known(measured.metrics),
-        "categories": {kind: known(values) for kind, values in measured.categories.items()},
-        "calibration": dict(measured.calibration),
-    }
 
 
 def _all(

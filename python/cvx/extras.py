@@ -20,6 +20,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "learn": ("scikit-learn",),
     "local": ("safetensors", "scipy", "tokenizers"),
     "mcp": ("mcp",),
+    "minari": ("h5py", "minari"),
     "plot": ("matplotlib",),
     "tracing": ("opentelemetry-api",),
 }

@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from cvx.cli.app import COMMANDS
+from cvx.embed import LexicalEmbedder
+from cvx.evaluation import generated_talk
+from cvx.memory import Memory
 from cvx.store.doctor.findings import Check
 from tests.cli.command import Cvx
+from tests.evaluation.labelled_file import write_labels
 from tests.store.planted import sql
 
 TEXT = (Path(__file__).parent.parent.parent / "docs" / "cli.md").read_text()
@@ -51,13 +55,22 @@ def words(cell: str) -> list[str]:
     return re.findall(r"`([a-z_ ]+)`", cell)
 
 
+def evaluated(folder: Path) -> dict[str, object]:
+    """What `cvx eval` prints when everything is fitted."""
+    questions = folder / "questions.jsonl"
+    with Memory.open(folder / "talk", embedder=LexicalEmbedder()) as memory:
+        write_labels(questions, generated_talk(memory, sessions=8))
+    done = Cvx(folder / "talk")("eval", questions, "--tune", "--floor", "--json")
+    return dict(done.json)
+
+
 def test_the_keys_of_every_command_are_those_of_the_page(cvx: Cvx, tmp_path: Path) -> None:
     told = {}
     for name, cell in table("command | keys").items():
         for one in words(name):
             told[one] = words(re.sub(r"\([^)]*\)", "", cell))
     # The keys of what these list stand behind their own.
-    nested = {"recall", "why", "doctor", "show", "list"}
+    nested = {"recall", "why", "doctor", "show", "list", "tail"}
     cvx("add", "it rained all night")
     flood = "the cellar flooded because it rained all night"
     runs = {
@@ -69,6 +82,7 @@ def test_the_keys_of_every_command_are_those_of_the_page(cvx: Cvx, tmp_path: Pat
         "list": ("list",),
         "show": ("show", 2),
         "edit": ("edit", 1, "--tag", "rain"),
+        "tail": ("tail",),
         "report": ("report", "--out", tmp_path / "memory.html"),
         "stats": ("stats",),
         "forget": ("forget", 1, "--dry-run"),
@@ -79,6 +93,7 @@ def test_the_keys_of_every_command_are_those_of_the_page(cvx: Cvx, tmp_path: Pat
     }
     got = {name: cvx(*arguments, "--json").json for name, arguments in runs.items()}
     got["import"] = Cvx(tmp_path / "new")("import", tmp_path / "all.jsonl", "--json").json
+    got["eval"] = evaluated(tmp_path)
     # A server does not end by itself: tests/inspect starts it.
     assert told.pop("inspect") == ["url"]
     assert got.keys() == told.keys() == {name.removesuffix("_") for name in COMMANDS} - {"inspect"}

@@ -1,9 +1,14 @@
 """Single events are listed, shown, changed and followed by the command."""
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from cvx.memory import Memory
-from tests.cli.command import Cvx
+from tests.cli.command import Cvx, environment
 
 
 @pytest.fixture
@@ -39,7 +44,7 @@ def test_a_list_of_nothing_says_so(house: Cvx) -> None:
     assert house("list", "--outcome", "lost").code == 2
 
 
-@pytest.mark.parametrize("asked", [("list",), ("recall", "key")])
+@pytest.mark.parametrize("asked", [("list",), ("tail",), ("recall", "key")])
 def test_what_finds_nothing_names_the_namespace_and_those_that_hold_events(
     cvx: Cvx, asked: tuple[str, ...]
 ) -> None:
@@ -108,4 +113,49 @@ def test_edit_changes_what_is_given_and_keeps_the_rest(house: Cvx) -> None:
     assert house("edit", 1, "--state", "archived").code == 0
     assert [one["id"] for one in house("list", "--json").json["events"]] == [2]
     assert house("edit", 1, "--salience", 3).code == 2
-    assert "nothing to change" in house("edit", 1).err
+
+
+def test_edit_without_options_opens_the_editor(
+    house: Cvx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "editor.py"
+    script.write_text(
+        "import pathlib, sys; p = pathlib.Path(sys.argv[1]);"
+        " p.write_text(p.read_text().replace('full', 'empty'))"
+    )
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", f"{sys.executable} {script}")
+    assert house("edit", 1, "--json").json["event"]["text"] == "the drain was empty"
+    assert house("edit", 1, "--json").json["version"] == 2
+    monkeypatch.setenv("EDITOR", "no-such-editor")
+    assert house("edit", 1).code == 4
+    monkeypatch.delenv("EDITOR")
+    assert "set EDITOR" in house("edit", 1).err
+
+
+def test_tail_shows_the_order_of_writing(cvx: Cvx) -> None:
+    for at, text in ((30, "third of June"), (10, "first of June"), (20, "second of June")):
+        cvx("add", text, "--time", at)
+    told = cvx("tail", "-k", 2, "--json").json["events"]
+    assert [one["id"] for one in told] == [2, 3]
+    assert cvx("tail", "--entity", "nobody", "--json").json == {"events": []}
+
+
+def test_tail_follows_what_another_process_writes(cvx: Cvx) -> None:
+    cvx("add", "before")
+    running = subprocess.Popen(
+        [sys.executable, "-m", "cvx", "tail", "-f", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(cvx.store),
+    )
+    try:
+        assert running.stdout is not None
+        assert json.loads(running.stdout.readline())["text"] == "before"
+        cvx("add", "elsewhere", "--namespace", "bob")
+        cvx("add", "after")
+        assert json.loads(running.stdout.readline())["text"] == "after"
+    finally:
+        running.terminate()
+        running.communicate()

@@ -7,15 +7,15 @@ from cvx.errors import InvalidInputError
 from cvx.evaluation import (
     Answer,
     Label,
-    Ranker,
+    baselines,
+    generated_talk,
     measure,
     recalling,
+    resolved,
     table,
 )
 from cvx.evaluation.metrics import Report
 from cvx.memory import Memory
-from cvx.recall import Floor, Pipeline
-from tests.evaluation.generated_talk import generated_talk
 
 
 def label(*gold: int, category: str = "") -> Label:
@@ -65,19 +65,9 @@ def test_a_table_has_a_line_for_each_ranker_and_category() -> None:
     assert lines[1].endswith("-")
 
 
-def baselines(memory: Memory) -> dict[str, Ranker]:
-    """Plain ways to recall: each looks into the sources it names, and drops nothing."""
-    everything = Pipeline(floor=Floor(similarity=None))
-    sources = {"dense": ["dense"], "lexical": ["lexical"], "rank": ["dense", "lexical"]}
-    return {
-        name: recalling(memory, everything.looking_in(looked_in))
-        for name, looked_in in sources.items()
-    }
-
-
 def test_every_baseline_and_the_memory_answer_what_stands_in_one_turn(memory: Memory) -> None:
     labels = generated_talk(memory, sessions=4)
-    gold = [label.gold for label in labels]
+    gold = resolved(memory, labels)
     for name, ranker in {**baselines(memory), "memory": recalling(memory)}.items():
         found = measure(name, ranker, labels, gold, at=(len(memory),))
         assert found.metrics[f"recall@{len(memory)}"].mean > 0.9, name
@@ -102,7 +92,7 @@ def test_a_namespace_that_holds_nothing_is_answered_by_nothing(memory: Memory) -
 
 def test_the_memory_beats_its_ingredients_on_talk(memory: Memory) -> None:
     labels = generated_talk(memory, sessions=24)
-    gold = [label.gold for label in labels]
+    gold = resolved(memory, labels)
     reached = {
         name: measure(name, ranker, labels, gold, at=(3,)).metrics["recall@3"].mean
         for name, ranker in {**baselines(memory), "memory": recalling(memory)}.items()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cvx.errors import FileError, InvalidInputError
 from cvx.learn.region_mdp import RegionMDP
+from cvx.plot import plot_regions
 from tests.learn.ruler import Ruler
 from tests.learn.test_mdp import random_index
 from tests.learn.test_mdp_answers import CLEAN, HEAT, TAKE, model_of
@@ -65,3 +69,29 @@ def test_frames_say_where_each_action_led_and_how_it_ended() -> None:
 
 def test_a_model_that_learned_nothing_has_empty_frames() -> None:
     assert all(frame.is_empty() for frame in model_of(Ruler()).frames())
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_the_picture_shows_regions_ends_and_flows(tmp_path: Path, ending: str) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / f"regions.{ending}"
+    figure = plot_regions(kitchen(), path, title="A kitchen")
+    axes = figure.axes[0]
+    words = [text.get_text() for text in axes.texts]
+    assert {"0\ntake", "4\ntake", "8\nclean", "success", "failure"} <= set(words)
+    arrows = [text for text in axes.texts if getattr(text, "arrow_patch", None) is not None]
+    # 0 -> 4 -> 8 -> success, and 4 -> failure; unknown ends are not drawn.
+    assert len(arrows) == 4
+    assert path.stat().st_size > 1000
+
+
+def test_the_picture_says_what_it_leaves_out(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    words = [text.get_text() for text in plot_regions(kitchen(), most=1).axes[0].texts]
+    assert "2 regions visited less often are left out" in words
+    empty = [text.get_text() for text in plot_regions(model_of(Ruler())).axes[0].texts]
+    assert "nothing was learned yet" in empty
+    with pytest.raises(InvalidInputError, match="most is 0"):
+        plot_regions(kitchen(), most=0)
+    with pytest.raises(FileError):
+        plot_regions(kitchen(), tmp_path / "no folder" / "regions.png")

@@ -1,4 +1,4 @@
-"""``cvx mcp install`` and that nothing else pays for the SDK."""
+"""``cvx mcp install`` and ``inspect``, and that nothing else pays for the SDK."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,9 @@ from cvx.mcp.tools import GROUPS, TABLE
 from tests.cli.command import Cvx, environment
 from tests.mcp.sessions import ask
 
+_CHANGES = re.compile(r"\d+%.*")
+"""What differs when causes are judged differently."""
+
 
 @pytest.fixture
 def cvx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cvx:
@@ -27,6 +31,15 @@ def cvx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cvx:
     monkeypatch.setenv("APPDATA", str(tmp_path))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     return Cvx(tmp_path / "store")
+
+
+def test_a_look_at_the_tools_leaves_a_folder_of_something_else_alone(cvx: Cvx) -> None:
+    cvx.store.mkdir()
+    (cvx.store / "notes.txt").write_text("mine")
+    done = cvx("mcp", "inspect", "recall", '{"cue": "key"}')
+    assert done.code == 3
+    assert "is no store" in done.err
+    assert [path.name for path in cvx.store.iterdir()] == ["notes.txt"]
 
 
 def test_install_prints_settings_that_start_the_server(cvx: Cvx, tmp_path: Path) -> None:
@@ -77,9 +90,10 @@ def test_writing_what_stands_there_already_leaves_no_copy(cvx: Cvx, tmp_path: Pa
     assert not [*tmp_path.glob("*.bak")]
 
 
-def test_the_help_keeps_an_example_a_line(cvx: Cvx) -> None:
-    lines = [line.strip() for line in cvx("mcp", "install", "--help").out.splitlines()]
-    examples = [line for line in lines if line.startswith("cvx mcp install ")]
+@pytest.mark.parametrize("command", ["install", "inspect"])
+def test_the_help_of_both_commands_keeps_an_example_a_line(cvx: Cvx, command: str) -> None:
+    lines = [line.strip() for line in cvx("mcp", command, "--help").out.splitlines()]
+    examples = [line for line in lines if line.startswith(f"cvx mcp {command} ")]
     assert len(examples) == 2
 
 
@@ -107,6 +121,22 @@ def test_settings_that_cannot_be_understood_are_left_alone(cvx: Cvx, tmp_path: P
         assert (tmp_path / ".mcp.json").read_text() == text
     assert cvx("mcp", "install", "nonsense").code == 2
     assert cvx("mcp", "install", "--write").code == 2
+
+
+def test_inspect_lists_tools_and_calls_one(cvx: Cvx) -> None:
+    assert cvx("mcp", "inspect").code == 3
+    assert cvx("add", "the key is under the pot").code == 0
+    listed = cvx("mcp", "inspect", "--tools", "recall,why").out.splitlines()
+    assert [line.split(":")[0] for line in listed] == ["recall", "why"]
+    assert listed[1].endswith("Arguments: event, or also max_depth.")
+    tool = cvx("mcp", "inspect", "--tools", "why", "--json").json["tools"][0]
+    assert [*tool["arguments"]["properties"]] == ["event", "max_depth"]
+    called = cvx("mcp", "inspect", "recall", '{"cue": "where is the key?"}', "--json").json
+    assert called["answer"]["memories"][0]["content"] == "the key is under the pot"
+    assert cvx("mcp", "inspect", "recall", "{}").code == 1
+    for wrong in ("{", "[1]"):
+        assert cvx("mcp", "inspect", "recall", wrong).code == 2
+    assert cvx("mcp", "inspect", "--tools", "nonsense").code == 2
     assert cvx("mcp", "--tokens", "x").code == 2
 
 
@@ -127,6 +157,17 @@ def test_only_serving_imports_the_sdk(tmp_path: Path) -> None:
             env=environment(tmp_path / "store"),
         )
         assert done.returncode == 0, done.stderr
+
+
+def test_the_session_of_the_page_is_real(cvx: Cvx, tmp_path: Path) -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "mcp.md").read_text()
+    (session,) = re.findall(r"```\n(\$ cvx mcp inspect.*?)```", page, re.DOTALL)
+    for told in session.split("$ ")[1:]:
+        asked, _, answer = told.partition("\n")
+        program, *arguments = shlex.split(asked)
+        assert program == "cvx"
+        done = cvx(*arguments)
+        assert _CHANGES.sub("#", done.out) == _CHANGES.sub("#", answer), asked
 
 
 def test_every_tool_is_in_the_table_of_the_page() -> None:

@@ -1,8 +1,14 @@
-"""Commands that look at single events and change them: list, show and edit."""
+"""Commands that look at single events and change them: list, show, edit and tail."""
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
 import sys
+import tempfile
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,9 +29,11 @@ from cvx.cli.console import (
     timestamp_of,
     when,
 )
+from cvx.errors import FileError, InvalidInputError
 from cvx.escaping import one_line
 
 if TYPE_CHECKING:
+    from cvx.memory import Memory
     from cvx.types import Edge, Event
 
 _POLL = 0.2
@@ -192,10 +200,11 @@ def edit(
     embedder: EmbedderSpec = None,
     json: Json = False,
 ) -> None:
-    """Change an event; its earlier text stays in its history.
+    """Change an event; its earlier text stays in its history. Without options, in $EDITOR.
 
     For example:
       cvx edit 1 --text "the spare key is in the shed" --tag house
+      EDITOR=nano cvx edit 1
     """
     from cvx.cli.parse_events import from_options
 
@@ -207,10 +216,10 @@ def edit(
         "trust": trust,
         "state": state,
     }
-    if all(value is None for value in given.values()):
-        raise typer.BadParameter("nothing to change: give --text or another option")
-    with opened(store, embedder, embeds=text is not None) as memory:
+    with opened(store, embedder, embeds=text is not None or not any(given.values())) as memory:
         before = memory.get(event)
+        if all(value is None for value in given.values()):
+            given["text"] = _edited(before.text)
         if given["text"] == before.text:
             del given["text"]
         changed = memory.update(event, **given)
@@ -218,3 +227,84 @@ def edit(
         emit({"event": plain_event(changed), "version": changed.version})
     else:
         show_event(changed)
+
+
+def _edited(text: str) -> str:
+    """Return a text as it is after its reader changed it in an editor."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise InvalidInputError("nothing to change: give --text or another option, or set EDITOR")
+    with tempfile.TemporaryDirectory(prefix="cvx-") as folder:
+        path = Path(folder) / "memory.txt"
+        path.write_text(text + "\n", encoding="utf-8", newline="")
+        try:
+            done = subprocess.run([*shlex.split(editor), str(path)], check=False)
+            after = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise FileError(f"the editor {editor!r} did not work ({error}): set EDITOR") from error
+    if done.returncode:
+        raise FileError(f"the editor {editor!r} ended with {done.returncode}: nothing was changed")
+    return after.removesuffix("\n")
+
+
+def tail(
+    count: Annotated[int, typer.Option("--count", "-k", min=1, help="How many at the most.")] = 10,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with what is written from now on.")
+    ] = False,
+    entity: Entity = None,
+    namespace: Whose = None,
+    store: Store = None,
+    json: Json = False,
+) -> None:
+    """Show what was written last, in the order of writing; with -f until it is interrupted.
+
+    For example:
+      cvx tail -k 3
+      cvx tail -f --entity ana
+
+    Exit code 1 where there is nothing, unless with -f.
+    """
+
+    def passes(event: Event) -> bool:
+        mine = event.namespace == (namespace or "") and event.state == "active"
+        return mine and (not entity or event.entity in entity)
+
+    with opened(store, embeds=False, reads=True) as memory:
+        told = end = _newest_id(memory)
+        events: list[Event] = []
+        while end and len(events) < count:
+            some = memory.record.events(range(max(end - 499, 1), end + 1))
+            events = [*filter(passes, sorted(some, key=lambda one: one.id)), *events]
+            end = max(end - 500, 0)
+        if json and not follow:
+            emit({"events": [plain_event(event) for event in events[-count:]]})
+        else:
+            for event in events[-count:]:
+                _one(event, as_json=json)
+        if not events and not json:
+            if not follow:
+                line("nothing is remembered that passes", dim=True)
+            note_elsewhere(memory, namespace or "")
+        if not events and not follow:
+            raise typer.Exit(NOTHING)
+        while follow:
+            sys.stdout.flush()
+            time.sleep(_POLL)
+            newest = _newest_id(memory)
+            for event in memory.record.events(range(told + 1, newest + 1)):
+                if passes(event):
+                    _one(event, as_json=json)
+            told = max(told, newest)
+
+
+def _one(event: Event, *, as_json: bool) -> None:
+    if as_json:
+        emit(plain_event(event))
+    else:
+        show_event(event)
+
+
+def _newest_id(memory: Memory) -> int:
+    """Return the id of the event that was written last, 0 where there is none."""
+    return int(memory.record.query("SELECT ifnull(max(event_id), 0) FROM events")[0][0])

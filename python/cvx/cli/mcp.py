@@ -11,17 +11,20 @@ import typer
 
 from cvx.cli.console import (
     EmbedderSpec,
+    Json,
     Namespace,
     Store,
+    emit,
     folder_of,
     line,
     note,
     opened,
 )
 from cvx.errors import InvalidInputError
+from cvx.extras import needs
 
 if TYPE_CHECKING:
-    pass
+    from mcp.types import CallToolResult, Tool
 
 Tools = Annotated[
     str,
@@ -71,6 +74,7 @@ def mcp(
       cvx mcp --store ~/memory --tools memory,episodes
       cvx mcp --store ~/memory --http 127.0.0.1:8765
       cvx mcp install claude-desktop --store ~/memory
+      cvx mcp inspect --store ~/memory
 
     A client reads and writes one namespace, that of --namespace or of its token, and cannot name
     another. The memory may be open elsewhere at the same time, in other servers too.
@@ -135,6 +139,86 @@ def install(
     for one in [host] if host else HOSTS:
         line(f"{one}: {HOSTS[one].path()}", dim=True)
         typer.echo(snippet(HOSTS[one], name, server))
+
+
+@app.command()
+def inspect(
+    tool: Annotated[str, typer.Argument(help="The tool to call; without it, all are listed.")] = "",
+    arguments: Annotated[str, typer.Argument(help="Its arguments, a JSON object.")] = "{}",
+    store: Store = None,
+    namespace: Namespace = "",
+    tools: Tools = "",
+    dotted_names: Dotted = False,
+    embedder: EmbedderSpec = None,
+    json: Json = False,
+) -> None:
+    """List the tools of a server with their arguments, or call one, as a client would.
+
+    For example:
+      cvx mcp inspect --store ~/memory
+      cvx mcp inspect --store ~/memory recall '{"cue": "where is the key?"}'
+    """
+    import asyncio
+    from json import loads
+
+    from cvx.mcp.client_sessions import Clients
+    from cvx.mcp.server import server
+
+    with needs("mcp"):
+        from mcp import Client
+    namespace = _whose(namespace, tools)
+    try:
+        given = loads(arguments)
+    except ValueError as error:
+        raise InvalidInputError(f"the arguments are no JSON ({error}): give an object") from error
+    if not isinstance(given, dict):
+        raise InvalidInputError(f"the arguments are {arguments!r:.60}: give a JSON object")
+
+    async def ask() -> tuple[list[Tool], CallToolResult | None]:
+        clients = Clients(memory, {"": namespace})
+        built = server(clients, tools=tools, dotted=dotted_names)
+        async with Client(built) as client:
+            if tool:
+                return [], await client.call_tool(tool, given)
+            return (await client.list_tools()).tools, None
+
+    folder = folder_of(store)
+    # A look never fills a folder that holds something else.
+    fresh = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    with opened(store, embedder, create=bool(tool) and fresh) as memory:
+        listed, answer = asyncio.run(ask())
+    if answer is None:
+        if json:
+            emit({"tools": [_described(one) for one in listed]})
+            return
+        for one in listed:
+            told = " ".join((one.description or "").split())
+            line(f"{one.name}: {told.rstrip('.')}. {_arguments(one)}")
+        return
+    if json:
+        emit({"error": bool(answer.is_error), "answer": answer.structured_content})
+    else:
+        for part in answer.content:
+            for row in getattr(part, "text", "").split("\n"):
+                line(row)
+    if answer.is_error:
+        raise typer.Exit(1)
+
+
+def _described(tool: Tool) -> dict[str, object]:
+    return {
+        "name": tool.name,
+        "description": tool.description or "",
+        "arguments": tool.input_schema,
+    }
+
+
+def _arguments(tool: Tool) -> str:
+    """Return the arguments of a tool in words: those it needs, then the others."""
+    needed = tool.input_schema.get("required", [])
+    others = [name for name in tool.input_schema.get("properties", {}) if name not in needed]
+    told = ", or also ".join(", ".join(names) for names in (needed, others) if names)
+    return f"Arguments: {told or 'none'}."
 
 
 def _whose(namespace: str, tools: str) -> str:

@@ -1,34 +1,58 @@
 """Measures how well a memory recalls, and fits its weights to labelled questions.
 
-`Memory.learning` has both as ``evaluate`` and ``tune``. These are their parts: `measure` asks a
-ranker every question (`Label`) and returns recall, nDCG, reciprocal rank, empties, tokens and
-calibration with intervals; `tune` fits weights to some groups, to be measured on the others.
+A labelled file says which events answer which question (`labels`). `measure` asks a ranker every
+question and returns recall, nDCG, reciprocal rank, empties, tokens and calibration with intervals;
+`baselines` are what to compare with; `tune` fits weights on one part of the groups for measuring on
+the other; `calibrated_floor` learns when to answer nothing. The command is ``cvx eval``.
 """
 
-from cvx.evaluation.labels import Label
+from cvx.evaluation.labels import Label, generated_talk, read_labels
 from cvx.evaluation.metrics import (
     Answer,
     Interval,
     Ranker,
     Report,
+    as_json,
+    baselines,
     interval,
     measure,
     recalling,
+    resolved,
     table,
 )
-from cvx.evaluation.tuning import FittedWeights, Tuning, tables, tune
+from cvx.evaluation.tuning import (
+    Evaluation,
+    FittedWeights,
+    calibrated_floor,
+    evaluate,
+    foreign_cues,
+    foreign_labels,
+    split,
+    tables,
+    tune,
+)
 
 __all__ = [
     "Answer",
+    "Evaluation",
     "FittedWeights",
     "Interval",
     "Label",
     "Ranker",
     "Report",
-    "Tuning",
+    "as_json",
+    "baselines",
+    "calibrated_floor",
+    "evaluate",
+    "foreign_cues",
+    "foreign_labels",
+    "generated_talk",
     "interval",
     "measure",
+    "read_labels",
     "recalling",
+    "resolved",
+    "split",
     "table",
     "tables",
     "tune",

@@ -1,11 +1,39 @@
-"""Labelled questions: what is asked, and the events that answer it."""
+"""Labelled questions, one JSON object a line: a question and the events that answer it.
+
+| key | is |
+|---|---|
+| query | what is asked |
+| gold | the events that answer: ids, or the keys they were added with; empty: nothing does |
+| group | what belongs together and must not be split between training and measuring; optional |
+| category | reported by itself; optional |
+| time | when it is asked, in the store's unit; optional |
+| speaker | the entity whose events alone may answer; optional |
+| namespace | which memory is asked; optional |
+
+`generated_talk` makes a talk with questions, to learn how to evaluate and for tests: its sentences
+are templates, and a figure measured on it says nothing of real memories.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from cvx.types import DEFAULT_NAMESPACE, Cue, Vector
+import numpy as np
+
+from cvx.arguments import whole
+from cvx.errors import InvalidInputError
+from cvx.types import DEFAULT_NAMESPACE, Cue, Event, Vector
+
+if TYPE_CHECKING:
+    from cvx.memory import Memory
+
+_KINDS = {"time": int, "speaker": int, "group": str, "category": str, "namespace": str}
+_KEYS = frozenset(("query", "gold", *_KINDS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,27 +44,26 @@ class Label:
     ----------
     query : str
         What is asked.
-    gold : frozenset of int
-        Ids of the events that answer; empty where the memory holds no answer.
+    gold : frozenset of int or str
+        Ids or keys of the events that answer; empty where the memory holds no answer.
     group : str, optional
-        What belongs together and must not be split between fitting and measuring; ``None`` is a
-        group of its own.
+        What it belongs to; ``None`` is a group of its own.
     category : str, default ""
         Reported by itself.
     time : int, optional
-        When it is asked, in the store's unit.
+        When it is asked.
     speaker : int, optional
         The entity whose events alone may answer.
     namespace : str, default ""
         Which memory is asked.
     vector : ndarray of shape (dim,), optional
-        Where the question lies; by default it is embedded.
+        Where the question lies; by default it is embedded. Not part of the file.
     cue : Cue, optional
-        The whole cue, where it is more than a question.
+        The whole cue, where it is more than a question. Not part of the file.
     """
 
     query: str
-    gold: frozenset[int]
+    gold: frozenset[int | str]
     group: str | None = None
     category: str = ""
     time: int | None = None
@@ -46,6 +73,151 @@ class Label:
     cue: Cue | None = None
 
 
+def read_labels(path: Path) -> list[Label]:
+    """Read a labelled file.
+
+    Raises
+    ------
+    InvalidInputError
+        A line that is no such object, named by its number; no line at all, or no text.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{path.name} is no text in UTF-8 ({error}): save it so") from error
+    out = []
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                out.append(_label(json.loads(line)))
+            except (ValueError, TypeError) as error:
+                raise InvalidInputError(
+                    f"{path.name}, line {number}: {error}: see cvx.evaluation.labels"
+                ) from error
+    if not out:
+        raise InvalidInputError(f"{path.name} holds no labels: give one JSON object a line")
+    return out
+
+
 def groups_of(labels: Sequence[Label]) -> list[str]:
     """Return the group of each label; one without is a group of its own."""
     return [f"#{at}" if label.group is None else label.group for at, label in enumerate(labels)]
+
+
+def _label(row: Any) -> Label:
+    if not isinstance(row, dict):
+        raise TypeError(f"{type(row).__name__} instead of an object")
+    unknown = set(row) - _KEYS
+    if unknown:
+        raise ValueError(f"unknown keys {sorted(unknown)}")
+    query, gold = row.get("query"), row.get("gold")
+    if not isinstance(query, str) or not query.strip():
+        raise ValueError("query is no text")
+    if not isinstance(gold, list) or not all(_is_id(item) for item in gold):
+        raise ValueError("gold is no list of event ids or keys")
+    for key, kind in _KINDS.items():
+        value = row.get(key)
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise ValueError(f"{key} is {value!r}, no {kind.__name__}")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise ValueError(f"{key} is {value}, which does not fit into 64 bits")
+    return Label(
+        query=query,
+        gold=frozenset(gold),
+        group=row.get("group"),
+        category=row.get("category") or "",
+        time=row.get("time"),
+        speaker=row.get("speaker"),
+        namespace=row.get("namespace") or DEFAULT_NAMESPACE,
+    )
+
+
+def _is_id(item: object) -> bool:
+    return isinstance(item, (int, str)) and not isinstance(item, bool)
+
+
+_SPEAKERS = ("Ada", "Ben")
+_THINGS = (
+    ("repaired", "bicycle", "the shed"),
+    ("baked", "rye bread", "the kitchen"),
+    ("painted", "lighthouse", "the coast"),
+    ("sold", "accordion", "the market"),
+    ("planted", "walnut tree", "the garden"),
+    ("lost", "passport", "the station"),
+    ("adopted", "greyhound", "the shelter"),
+    ("visited", "planetarium", "the city"),
+    ("broke", "telescope", "the attic"),
+    ("borrowed", "canoe", "the lake"),
+    ("finished", "crossword", "the train"),
+    ("wrote", "sonnet", "the library"),
+)
+_SMALL_TALK = (
+    "Nice to hear from you again!",
+    "That sounds wonderful.",
+    "Thanks, that means a lot.",
+    "What a week it has been.",
+    "I could not agree more.",
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def generated_talk(memory: Memory, *, sessions: int = 12, seed: int = 0) -> list[Label]:
+    """Add a talk to a memory, and return questions about it.
+
+    Parameters
+    ----------
+    memory : cvx.Memory
+        Where the turns go: to the default namespace, as events of two speakers.
+    sessions : int, default 12
+        Talks on different days, at least 1; each brings two stories and six lines of small talk.
+    seed : int, default 0
+        The same seed gives the same talk.
+
+    Returns
+    -------
+    list of Label
+        Two a story ("what" and "when"), in four groups by session.
+
+    Raises
+    ------
+    InvalidInputError
+        Less than one session.
+    """
+    whole(1)("sessions", sessions)
+    rng = np.random.default_rng(seed)
+    labels: list[Label] = []
+    for session in range(sessions):
+        day = datetime(2024, 1, 3, 10, tzinfo=UTC) + timedelta(days=11 * session)
+        lines = list[tuple[int, str, Sequence[tuple[str, str]]]]()
+        for teller in (0, 1):
+            verb, thing, place = _THINGS[int(rng.integers(len(_THINGS)))]
+            asked = (f"What did {_SPEAKERS[teller]} do at {place} on {day:%d %B %Y}?", "what")
+            when = (f"When was {_SPEAKERS[teller]} busy with the {thing} in {day:%B}?", "when")
+            lines.append((1 - teller, "And what have you been up to?", ()))
+            lines.append((teller, f"I {verb} a {thing} at {place} yesterday.", (asked, when)))
+            for _ in range(3):
+                said = str(rng.choice(_SMALL_TALK))
+                lines.append((int(rng.integers(2)), said, ()))
+        ids = memory.add_many(
+            [
+                Event(
+                    entity_id=speaker,
+                    timestamp=(day - _EPOCH) // timedelta(microseconds=1) + at * 60_000_000,
+                    text=text,
+                    metadata={"speaker": _SPEAKERS[speaker], "session": f"day {session}"},
+                )
+                for at, (speaker, text, _) in enumerate(lines)
+            ],
+            again=True,
+        )
+        labels += [
+            Label(
+                query=question,
+                gold=frozenset({event}),
+                group=f"quarter {4 * session // sessions + 1}",
+                category=kind,
+            )
+            for event, (_, _, questions) in zip(ids.tolist(), lines, strict=True)
+            for question, kind in questions
+        ]
+    return labels

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cvx.arguments import whole
 from cvx.errors import InvalidInputError
 from cvx.evaluation.labels import Label, groups_of
-from cvx.recall import Pipeline
+from cvx.recall import Floor, Pipeline
 from cvx.scoring import calibration
 from cvx.statistics import bootstrap, ratio
 from cvx.types import Cue, Filter
@@ -230,6 +230,45 @@ def recalling(memory: Memory, pipeline: Pipeline | None = None) -> Ranker:
     return rank
 
 
+def baselines(memory: Memory) -> dict[str, Ranker]:
+    """Return plain ways to recall, to compare with: "dense", "lexical", and both by "rank".
+
+    Each looks into the sources it names, drops nothing, and weighs nothing but their places.
+    """
+    everything = Pipeline(floor=Floor(similarity=None))
+    sources = {"dense": ["dense"], "lexical": ["lexical"], "rank": ["dense", "lexical"]}
+    return {
+        name: recalling(memory, everything.looking_in(looked_in))
+        for name, looked_in in sources.items()
+    }
+
+
+def resolved(memory: Memory, labels: Sequence[Label]) -> list[frozenset[int]]:
+    """Return the gold of each label as event ids.
+
+    Raises
+    ------
+    InvalidInputError, UnknownError
+        An id, or a key, that the memory does not know.
+    """
+    known = {event for (event,) in memory.record.query("SELECT event_id FROM events")}
+    out = []
+    for number, label in enumerate(labels, start=1):
+        ids = set[int]()
+        for item in label.gold:
+            event = item
+            if isinstance(item, str):
+                event = memory.get(key=item, namespace=label.namespace).event_id or 0
+            if event not in known:
+                raise InvalidInputError(
+                    f"label {number} names the event {item!r}, which the memory does not hold: "
+                    "label the events of this store"
+                )
+            ids.add(int(event))
+        out.append(frozenset(ids))
+    return out
+
+
 AT = (5, 10, 20)
 
 
@@ -286,7 +325,7 @@ def measure(
     labels : sequence of Label
         The questions.
     gold : sequence of frozenset of int
-        The events that answer each.
+        The events that answer each, see ``resolved``.
     at : sequence of int, default (5, 10, 20)
         Where rankings are cut, each at least 1.
     seed : int, default 0
@@ -401,6 +440,16 @@ def table(measured: Iterable[Report], metrics: Sequence[str] | None = None) -> s
     )
 
 
+def as_json(measured: Report) -> dict[str, Any]:
+    """Return everything but the answers; bounds that are unknown are None."""
+    return {
+        "name": measured.name,
+        "metrics": _without_nan(measured.metrics),
+        "categories": {kind: _without_nan(values) for kind, values in measured.categories.items()},
+        "calibration": dict(measured.calibration),
+    }
+
+
 def _cells(metrics: Mapping[str, Interval], chosen: Sequence[str]) -> list[str]:
     return [_cell(name, metrics[name]) if name in metrics else "-" for name in chosen]
 
@@ -411,3 +460,10 @@ def _cell(name: str, found: Interval) -> str:
         reach = f"{100 * found.low:.0f}-{100 * found.high:.0f}" if known else "?"
         return f"{100 * found.mean:.1f} [{reach}]"
     return f"{found.mean:.1f}"
+
+
+def _without_nan(metrics: Mapping[str, Interval]) -> dict[str, dict[str, float | None]]:
+    return {
+        name: {key: None if math.isnan(one) else one for key, one in found._asdict().items()}
+        for name, found in metrics.items()
+    }

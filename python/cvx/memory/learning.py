@@ -21,7 +21,7 @@ from cvx.arguments import (
     wrong,
 )
 from cvx.cue import sound_cue
-from cvx.errors import NotLoggedError
+from cvx.errors import NotLoggedError, UnknownError
 from cvx.learn.attribution import Attribution
 from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showed
 from cvx.memory.namespace_access import Identity
@@ -188,8 +188,8 @@ class Learning:
         Parameters
         ----------
         questions : iterable of (cue, events)
-            What is asked, and the events that answer it; none: nothing does. Or each a
-            ``cvx.evaluation.Label``, which can say more.
+            What is asked, and the events that answer it; none: nothing does. Or labels, as
+            ``cvx.evaluation.read_labels`` reads them.
         k : int or sequence of int, default (5, 10, 20)
             Where rankings are cut.
         weights : mapping of str to float, optional
@@ -276,8 +276,18 @@ class Learning:
             whose = self._identity.namespace
             words = cue.text or cue.words()
             labels.append(Label(query=words, gold=frozenset(wanted), namespace=whose, cue=cue))
-        seen = self._shared.event
-        gold = [frozenset(seen(one, self._identity).id for one in label.gold) for label in labels]
+        gold = []
+        for label in labels:
+            events = []
+            for item in label.gold:
+                number = item
+                if isinstance(item, str):
+                    found = self._shared.record.event_of_key(item, label.namespace)
+                    if found is None:
+                        raise UnknownError(f"no event of {label.namespace!r} has the key {item!r}")
+                    number = found
+                events.append(self._shared.event(int(number), self._identity).id)
+            gold.append(frozenset(events))
         return labels, gold
 
     @checked(of=among("advice", "recall"))

@@ -24,6 +24,7 @@ from cvx.recall.fusion import Candidates, Column, FloatArray
 from cvx.recall.question import holders_of
 from cvx.recall.ranking_signals import COLUMNS
 from cvx.recall.visible_events import VisibleEvents
+from cvx.scoring.logistic import maximum_likelihood
 
 JudgeOfAnswers: TypeAlias = Callable[[VisibleEvents, Candidates], float | None]
 """From a recall to the probability that memory holds what the cue asks for; None: not known."""
@@ -348,3 +349,52 @@ class RescaledFloor:
         columns = dict(candidates.columns)
         columns["dense"] = _USUAL[0] + (columns["dense"] - usual[0]) * _USUAL[1] / usual[1]
         return SEMANTIC_FLOOR.probability(columns, view.size)
+
+
+def calibrated(
+    answered: npt.ArrayLike, foreign: npt.ArrayLike, *, most_empty: float = 0.03
+) -> Answerable:
+    """Fit a floor to questions that the memory answers, and to questions from elsewhere.
+
+    Parameters
+    ----------
+    answered, foreign : array-like of shape (n, 4)
+        ``floor_features`` of either; at least 10 of each.
+    most_empty : float, default 0.03
+        Share of the answered questions that may come back empty, in [0, 1): it sets the threshold.
+
+    Returns
+    -------
+    Answerable
+        Both kinds count alike, however many there are of each, so that the probability is that of
+        an even chance beforehand.
+
+    Raises
+    ------
+    InvalidInputError
+        Fewer than 10 questions of one kind, or a share outside [0, 1).
+    """
+    yes, no = np.asarray(answered, dtype=np.float64), np.asarray(foreign, dtype=np.float64)
+    for name, rows in (("answered", yes), ("foreign", no)):
+        if len(rows) < 10:
+            raise InvalidInputError(f"{len(rows)} {name} questions: give at least 10")
+    if not 0.0 <= most_empty < 1.0:
+        raise InvalidInputError(f"most_empty is {most_empty}: give a share in [0, 1)")
+    sizes = np.array([len(yes), len(no)])
+    coefficients, intercept = maximum_likelihood(
+        np.vstack([yes, no]),
+        np.repeat([1, 0], sizes),
+        np.repeat(sizes.sum() / (2.0 * sizes), sizes),
+        penalty=0.01,
+    )
+    open_to_all = Answerable(tuple(coefficients.tolist()), intercept, threshold=0.0)
+    passed = _probabilities(open_to_all, yes)
+    # At a threshold that is one of the probabilities, the question it belongs to still passes.
+    threshold = float(np.quantile(passed, most_empty, method="lower"))
+    return Answerable(open_to_all.coefficients, open_to_all.intercept, threshold)
+
+
+def _probabilities(floor: Answerable, features: npt.NDArray[np.float64]) -> Sequence[float]:
+    return [
+        floor.probability(dict(zip(FLOOR_FEATURES, row[:, None], strict=True))) for row in features
+    ]

@@ -519,7 +519,7 @@ class RegionMDP:
         Returns
         -------
         Frames
-            ``regions``, ``actions`` and ``moves``.
+            ``regions``, ``actions`` and ``moves``; ``cvx.plot.plot_regions`` draws them.
         """
         return frames_of(self, task_type)
 
