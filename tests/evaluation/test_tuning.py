@@ -5,10 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
 from cvx.evaluation import Label, generated_talk, resolved, split, tables, tune
 from cvx.evaluation.tuning import Table, calibrated_floor, evaluate, evidence, foreign_cues
 from cvx.memory import Memory
+from cvx.recall.floor import Answerable
 from cvx.recall.presets import default_pipeline
 from cvx.recall.ranking_signals import COLUMNS
 
@@ -114,3 +116,20 @@ def test_an_evaluation_measures_what_it_did_not_fit_and_changes_nothing(memory: 
     assert found.measured[-1].calibration
     assert memory.admin.stats()["seq"] == before
     assert set(found.as_json()) == {"measured", "fitted to", "weights", "floor"}
+
+
+@pytest.mark.requirement("R6")
+def test_an_evaluation_of_a_memory_with_a_preset_tunes_the_formula_of_the_preset() -> None:
+    memory = Memory(embedder=LexicalEmbedder(), preset="retrieval-augmented")
+    labels = generated_talk(memory, sessions=8)
+    fitted = evaluate(memory, labels, tune=True).tuned
+    assert fitted is not None
+    assert set(fitted.weights) == {"similarity", "recency", "salience"}
+    # Of the size that the floor of scores of the preset is for.
+    assert sum(map(abs, fitted.weights.values())) == pytest.approx(1.0, abs=1e-3)
+    memory.learning.recall_with(fitted.weights)
+    assert memory.learning.weights == fitted.weights
+    with pytest.raises(InvalidInputError, match="floor of scores"):
+        evaluate(memory, labels, floor=True)
+    with pytest.raises(InvalidInputError, match="preset 'retrieval-augmented'"):
+        memory.learning.recall_with(answerable=Answerable((1.0,) * 4, -1.0, 0.5))

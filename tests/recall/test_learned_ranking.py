@@ -135,10 +135,25 @@ def test_what_a_memory_in_quarantine_taught_of_all_questions_is_taken_back(memor
     hit = memory.recall("Who owns the kite?")[0]
     memory.admin.quarantine(where={"ids": [hit.id]})
     assert "feedback" not in memory.recall(f"Who owns {other}?")[0].explain()
-    # It learns anew from what is not in quarantine.
+    # It goes on learning, and nothing is lost: what was taught before comes back with the memory.
     hits = memory.recall("Who owns the boat?")
     memory.feedback(hits, helped=[hits[1]])
     assert memory.recall("Who owns the boat?")[0].id == hits[1].id
+    assert "feedback" not in memory.recall(f"Who owns {other}?")[0].explain()
+    memory.admin.release(where={"ids": [hit.id]})
+    assert "feedback" in memory.recall(f"Who owns {other}?")[0].explain()
+
+
+@pytest.mark.requirement("B12")
+def test_what_helped_elsewhere_stays_known_while_a_memory_that_helped_is_in_quarantine(
+    memory: Memory,
+) -> None:
+    kite, boat = (memory.recall(f"Who owns the {topic}?") for topic in ("kite", "boat"))
+    memory.feedback(kite, helped=[kite[1]])
+    memory.feedback(boat, helped=[boat[1]])
+    memory.admin.quarantine(where={"ids": [kite[1].id]})
+    assert memory.recall("Who owns the kite?")[0].id == kite[0].id
+    assert memory.recall("Who owns the boat?")[0].id == boat[1].id
 
 
 @pytest.mark.requirement("B12")

@@ -13,7 +13,7 @@ measured on the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -38,9 +38,8 @@ from cvx.evaluation.metrics import (
     where_of,
 )
 from cvx.recall import Pipeline
-from cvx.recall.floor import Answerable, calibrated, floor_features
-from cvx.recall.presets import default_pipeline
-from cvx.recall.ranking_signals import COLUMNS, DEFAULT_WEIGHTS
+from cvx.recall.floor import FLOOR_FEATURES, Answerable, calibrated, floor_features
+from cvx.recall.ranking_signals import COLUMNS
 from cvx.scoring.logistic import maximum_likelihood
 
 if TYPE_CHECKING:
@@ -124,7 +123,6 @@ def cross_validated(
     memory: Memory,
     labels: Sequence[Label],
     gold: Sequence[frozenset[int]],
-    recalls: Callable[[Mapping[str, float] | None], Pipeline],
     folds: int = 5,
     *,
     seed: int = 0,
@@ -139,8 +137,6 @@ def cross_validated(
         The questions; those of one group are in one fold.
     gold : sequence of frozenset of int
         The events that answer each.
-    recalls : callable
-        From weights to how the memory would recall with them; from None to how it would without.
     folds : int, default 5
         Parts, at least 2 and at most as many as there are groups.
     seed : int, default 0
@@ -157,21 +153,14 @@ def cross_validated(
         raise InvalidInputError(
             f"folds is {folds}: give 2 to {len(known)}, as many as there are groups of questions"
         )
-    pipeline = recalls(None)
-    found = tables(memory, pipeline, labels, gold)
-    # A floor of scores is for weights of this size.
-    size = sum(map(abs, pipeline.weighting.weights.values()))
-
-    def fitted(to: Sequence[str]) -> dict[str, float]:
-        weights = tune(found, labels, to).weights
-        whole = sum(map(abs, weights.values())) or 1.0
-        return {name: round(size * one / whole, _DECIMALS) for name, one in weights.items()}
-
+    plan = memory.learning.weighed()
+    found = tables(memory, plan, labels, gold)
     order = [known[at] for at in np.random.default_rng(seed).permutation(len(known)).tolist()]
     rankers: dict[str, Ranker] = {}
     for part in (order[at::folds] for at in range(folds)):
-        weights = fitted([group for group in known if group not in set(part)])
-        rankers |= dict.fromkeys(part, recalling(memory, recalls(weights)))
+        to = [group for group in known if group not in set(part)]
+        weights = _sized(tune(found, labels, to), plan).weights
+        rankers |= dict.fromkeys(part, recalling(memory, memory.learning.weighed(weights)))
     group_of = {id(label): group for label, group in zip(labels, groups, strict=True)}
 
     def tuned(label: Label, k: int) -> Answer:
@@ -179,7 +168,15 @@ def cross_validated(
 
     before = measure("before", recalling(memory), labels, gold, seed=seed)
     after = measure("after", tuned, labels, gold, seed=seed)
-    return Tuning(before, after, fitted(known), lambda _: None)
+    return Tuning(before, after, _sized(tune(found, labels, known), plan).weights, lambda _: None)
+
+
+def _sized(fitted: FittedWeights, plan: Pipeline) -> FittedWeights:
+    """Return weights of the size of those of a pipeline, which its floor of scores is for."""
+    size = sum(map(abs, plan.weighting.weights.values()))
+    whole = sum(map(abs, fitted.weights.values())) or 1.0
+    weights = {name: round(size * one / whole, _DECIMALS) for name, one in fitted.weights.items()}
+    return replace(fitted, weights=weights)
 
 
 def split(
@@ -445,20 +442,26 @@ FOREIGN = 200
 def evidence(
     memory: Memory, pipeline: Pipeline, labels: Sequence[Label]
 ) -> npt.NDArray[np.float64]:
-    """Return the features that the floor is fitted on, of shape (n, 4), one row a question."""
-    return np.array(
-        [
-            floor_features(
-                memory.learning.candidates(
-                    cue_of(label),
-                    namespace=label.namespace,
-                    where=where_of(label),
-                    pipeline=pipeline,
-                ).columns
+    """Return the features that the floor is fitted on, of shape (n, 4), one row a question.
+
+    Raises
+    ------
+    InvalidInputError
+        The pipeline does not measure them, as those of the presets do not.
+    """
+    rows = []
+    for label in labels:
+        found = memory.learning.candidates(
+            cue_of(label), namespace=label.namespace, where=where_of(label), pipeline=pipeline
+        )
+        unknown = [name for name in FLOOR_FEATURES if name not in found]
+        if len(found) and unknown:
+            raise InvalidInputError(
+                f"this way to recall does not measure {', '.join(unknown)}, on which a floor is "
+                "calibrated: calibrate one for default_pipeline(); a preset has its floor of scores"
             )
-            for label in labels
-        ]
-    )
+        rows.append(floor_features(found.columns) if len(found) else [0.0] * len(FLOOR_FEATURES))
+    return np.array(rows)
 
 
 def calibrated_floor(
@@ -580,13 +583,20 @@ def evaluate(
         Where rankings are cut.
     seed : int, default 0
         Of the split, the foreign questions and the intervals.
+
+    Raises
+    ------
+    InvalidInputError
+        A floor for a memory with a preset, which has one of scores.
     """
     groups, gold = groups_of(labels), resolved(memory, labels)
-    plan = default_pipeline()
+    plan = memory.learning.weighed()
     trained = split(labels, train, seed=seed)[0] if tune or floor else []
     part = [number for number, group in enumerate(groups) if group in set(trained)]
     labelled, answers = [labels[number] for number in part], [gold[number] for number in part]
-    weights = _fit_to(tables(memory, plan, labelled, answers), labelled, trained) if tune else None
+    weights = None
+    if tune:
+        weights = _sized(_fit_to(tables(memory, plan, labelled, answers), labelled, trained), plan)
     answerable = calibrated_floor(memory, plan, labelled, seed=seed) if floor else None
 
     rest = [number for number, group in enumerate(groups) if group not in set(trained)]
@@ -595,11 +605,11 @@ def evaluate(
         foreign = foreign_labels(asked, FOREIGN, seed=seed)
         asked, wanted = [*asked, *foreign], [*wanted, *resolved(memory, foreign)]
     rankers = {**baselines(memory), "this memory": recalling(memory)}
+    chosen = None if weights is None else weights.weights
     if weights is not None:
-        rankers["tuned"] = recalling(memory, default_pipeline(weights.weights))
+        rankers["tuned"] = recalling(memory, memory.learning.weighed(chosen))
     if answerable is not None:
-        chosen = DEFAULT_WEIGHTS if weights is None else weights.weights
-        rankers["with a floor"] = recalling(memory, default_pipeline(chosen, answerable))
+        rankers["with a floor"] = recalling(memory, memory.learning.weighed(chosen, answerable))
     measured = tuple(
         measure(name, ranker, asked, wanted, at=at, seed=seed) for name, ranker in rankers.items()
     )

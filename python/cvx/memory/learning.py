@@ -109,7 +109,8 @@ class Learning:
         Raises
         ------
         InvalidInputError
-            Weights that are empty, not finite, or of no signal; nothing is stored.
+            Weights that are empty, not finite, or of no signal; a floor without weights of the
+            signals in a memory with a preset. Nothing is stored.
         """
         self._identity.need_root("recall_with")
         self._recaller.keep_weights(weights, answerable)
@@ -175,6 +176,16 @@ class Learning:
         """What each signal weighs in a recall: as shipped, or as they were tuned or set."""
         return dict(self.pipeline.weighting.weights)
 
+    @checked(weights=optional(some_weights), answerable=optional(_answerable))
+    def weighed(
+        self, weights: Mapping[str, float] | None = None, answerable: Answerable | None = None
+    ) -> Pipeline:
+        """Return how this memory would recall after ``recall_with``; nothing is stored.
+
+        Parameters and errors are those of ``recall_with``.
+        """
+        return self._recaller.weighed(weights, answerable)
+
     @checked(weights=optional(some_weights))
     def evaluate(
         self,
@@ -223,7 +234,7 @@ class Learning:
 
         labels, gold = self._labels(questions)
         cuts = [whole(1)("k", one) for one in (k if isinstance(k, Iterable) else [k])]
-        pipeline = self.pipeline if weights is None else self._recaller.weighed(weights)
+        pipeline = self.pipeline if weights is None else self.weighed(weights)
         memory = cast("Memory", SimpleNamespace(learning=self))
         return measure("this memory", recalling(memory, pipeline), labels, gold, at=cuts)
 
@@ -256,7 +267,7 @@ class Learning:
 
         labels, gold = self._labels(questions)
         memory = cast("Memory", SimpleNamespace(learning=self))
-        made = cross_validated(memory, labels, gold, self._recaller.weighed, folds)
+        made = cross_validated(memory, labels, gold, folds)
         return replace(made, keep=self.recall_with)
 
     def _labels(self, questions: Any) -> tuple[list[Label], list[frozenset[int]]]:

@@ -33,6 +33,7 @@ from cvx.memory.settings import (
     fitted,
     pipeline_state,
     preset_of,
+    setting,
     stored,
     stored_at,
     weights_state,
@@ -125,8 +126,8 @@ class RecallVerbs:
         # By name of the state: the end of the journal, when it was stored, with its checksum, and
         # what is made of it.
         self._learned: dict[str, tuple[Tail, list[tuple[Any, ...]], Any]] = {}
-        # By namespace: whether a memory that helped is in quarantine, as of an end of the journal.
-        self._doubted: dict[str, tuple[Tail, bool]] = {}
+        # By namespace: what feedback taught but for memories in quarantine, as of a journal's end.
+        self._believed: dict[str, tuple[Tail, FeedbackRanker]] = {}
         # By namespace: the last cue's hash, its turn, and how many turns it was asked.
         self._asked: dict[str, tuple[str, int, int]] = {}
 
@@ -196,7 +197,8 @@ class RecallVerbs:
         Raises
         ------
         InvalidInputError
-            A weight of no signal, and of nothing that the formula of the preset adds up.
+            A weight of no signal, and of nothing that the formula of the preset adds up; a floor
+            for that formula, which measures nothing that it goes by.
         """
         record = self._shared.record
         made = self._preset_with(weights)
@@ -208,7 +210,11 @@ class RecallVerbs:
                 )
             made = default_pipeline(weights, answerable or shipped_floor(record.meta("embedder")))
         elif answerable is not None:
-            made = made.answering(answerable)
+            preset = setting(record, "preset")
+            raise InvalidInputError(
+                f"answerable is given, but preset {preset!r} does not measure what it goes by: "
+                "give weights of the signals with it"
+            )
         return made
 
     def _preset_with(self, weights: Mapping[str, float] | None) -> Pipeline | None:
@@ -286,21 +292,25 @@ class RecallVerbs:
                 corpus.saved_rows = len(corpus)
 
     def learned(self, namespace: str) -> FeedbackRanker | None:
-        """Return what feedback taught of the recalls of a namespace."""
-        made: FeedbackRanker | None = self._kept(f"{NAME}:{namespace}", FeedbackRanker.from_dict)
+        """Return what feedback taught of the recalls of a namespace, and may be believed."""
+        made = self._taught(namespace)
         if made is None:
             return None
         record = self._shared.record
-        tail, known = record.tail(), self._doubted.get(namespace)
+        tail, known = record.tail(), self._believed.get(namespace)
         if known is None or known[0] != tail or record.writing:
-            # What a memory in quarantine taught is taken back with it.
             doubted = record.query(
-                "SELECT 1 FROM events JOIN json_each(?) ON value = event_id"
-                " WHERE state = 'quarantined' LIMIT 1",
+                "SELECT event_id FROM events JOIN json_each(?) ON value = event_id"
+                " WHERE state = 'quarantined'",
                 (json.dumps(made.helped),),
             )
-            known = self._doubted[namespace] = tail, bool(doubted)
-        return None if known[1] else made
+            known = self._believed[namespace] = tail, made.without({one for (one,) in doubted})
+        return known[1]
+
+    def _taught(self, namespace: str) -> FeedbackRanker | None:
+        """Return all that feedback taught of the recalls of a namespace."""
+        made: FeedbackRanker | None = self._kept(f"{NAME}:{namespace}", FeedbackRanker.from_dict)
+        return made
 
     def failing(self, namespace: str) -> Mapping[str, str]:
         """Return the sources that a namespace is not shown, each with the reason."""
@@ -363,7 +373,7 @@ class RecallVerbs:
             return
         rows = shown.rows.astype(np.float64)
         with self._shared.record.transaction() as write:
-            ranker = self.learned(namespace)
+            ranker = self._taught(namespace)
             if ranker is None or not ranker.fits(shown.weights):
                 ranker = FeedbackRanker.beside(shown.weights)
             taught = replace(ranker, waiting=[*ranker.waiting])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -126,6 +126,17 @@ class FeedbackRanker:
                 worth = _AGAIN * alike / len(helped)
                 again = np.maximum(again, worth * np.isin(events, helped))
         return out + again
+
+    def without(self, events: Collection[int]) -> Self:
+        """Return it without what some events taught.
+
+        Questions for which one of them helped are no longer known; the weights are as shipped,
+        since nobody can say what of them came from where.
+        """
+        if not events:
+            return self
+        asked = [one for one in self.asked if not {*one[1]} & {*events}]
+        return replace(self, weights=self.shipped, asked=asked)
 
     def learn(
         self,
