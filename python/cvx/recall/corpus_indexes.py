@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -305,7 +305,7 @@ _LOOKUP_ROWS = 75
 _FEW = 64
 _MOST_LISTS = 4_000
 _MOST_READ = 4_000_000
-_PAGE = 1 << 16
+_PAGE = 1 << 13
 """Reading begins at a multiple of so many rows: masks that begin close share what is read."""
 
 Mask = npt.NDArray[np.bool_]
@@ -326,6 +326,15 @@ class _Own:
 
     rows: IntArray | None
     upto: int
+
+
+class _Extent(NamedTuple):
+    """Where a mask begins and ends, others' rows lying around it, and how much is read for it."""
+
+    mask: Mask
+    first: int
+    end: int
+    most: int
 
 
 class Postings:
@@ -349,12 +358,14 @@ class Postings:
         self._read: dict[tuple[str, int], _Read] = {}
         self._numbers = 0
         self._own: dict[tuple[str, object], _Own] = {}
+        self._extents: dict[object, _Extent] = {}
 
     def forget(self) -> None:
         """Read every word anew: events changed their words, or who sees them."""
         self._read.clear()
         self._numbers = 0
         self._own.clear()
+        self._extents.clear()
 
     def rows(self, word: str, mask: Mask, name: object) -> IntArray | None:
         """Return the rows of a mask that hold a word, ascending; None if above `MOST_HOLDERS`.
@@ -374,41 +385,52 @@ class Postings:
         newest = int(self._columns.event_ids[-1])
         known = self._own.get((word, name))
         if known is None:
-            known = self._own[word, name] = _Own(self._among(word, mask, newest), newest)
+            known = self._own[word, name] = _Own(self._among(word, mask, name), newest)
             if len(self._own) > _MOST_LISTS:
                 self._own.pop(next(iter(self._own)))
         elif known.rows is not None and known.upto < newest:
             new = self._later(mask, known.upto)
             known.rows = (
-                self._among(word, mask, newest)
+                self._among(word, mask, name)
                 if len(new) > _FEW
                 else _few_enough([known.rows, self._holding(word, new)])
             )
             known.upto = newest
         return known.rows
 
-    def _among(self, word: str, mask: Mask, newest: int) -> IntArray | None:
-        # From where the mask begins, if that is far from the first row: others may lie before it.
-        first = int(mask.argmax()) // _PAGE * _PAGE
-        before = int(self._columns.event_ids[first]) - 1
-        read = self._read.setdefault((word, first), _Read(_NONE, before))
-        most = _LOOKUP_ROWS * int(np.count_nonzero(mask)) + MOST_HOLDERS
+    def _among(self, word: str, mask: Mask, name: object) -> IntArray | None:
+        extent = self._extents.get(name)
+        if extent is None or extent.mask is not mask:
+            extent = self._extents[name] = self._extent(mask)
+        first, end = extent.first, extent.end
+        read = self._read.get((word, first))
+        if read is None:
+            before = int(self._columns.event_ids[first]) - 1
+            read = self._read[word, first] = _Read(_NONE, before)
         while True:
             own = read.rows[mask[read.rows]]
             if len(own) > MOST_HOLDERS:
                 return None
-            if read.upto == newest:
+            if read.upto >= end:
                 return own
-            if len(read.rows) > most:
+            if len(read.rows) > extent.most:
                 rest = self._later(mask, read.upto)
                 return _few_enough([own, self._holding(word, rest)])
-            self._read_on((word, first), read, newest)
+            self._read_on((word, first), read, end)
 
-    def _read_on(self, key: tuple[str, int], read: _Read, newest: int) -> None:
-        """Read as many holders again as are known."""
+    def _extent(self, mask: Mask) -> _Extent:
+        rows = np.flatnonzero(mask)
+        if not len(rows):
+            return _Extent(mask, 0, -1, 0)
+        most = _LOOKUP_ROWS * len(rows) + MOST_HOLDERS
+        end = int(self._columns.event_ids[rows[-1]])
+        return _Extent(mask, int(rows[0]) // _PAGE * _PAGE, end, most)
+
+    def _read_on(self, key: tuple[str, int], read: _Read, end: int) -> None:
+        """Read as many holders again as are known, up to an event."""
         step = max(MOST_HOLDERS + 1, len(read.rows))
-        events = self._record.holders(key[0], after=read.upto, most=step)
-        read.upto = newest if len(events) < step else int(events[-1])
+        events = self._record.holders(key[0], after=read.upto, upto=end, most=step)
+        read.upto = end if len(events) < step else int(events[-1])
         rows = self._columns.rows_of(events)
         rows = rows[rows >= 0]
         read.rows = np.concatenate([read.rows, rows])

@@ -121,8 +121,8 @@ def words_of(text: str) -> list[str]:
     return list(dict.fromkeys(chain(plain, _cut(text))))
 
 
-def holders(db: sqlite3.Connection, word: str, after: int, most: int) -> IntArray:
-    """Return the first events after an id that contain a word, ascending.
+def holders(db: sqlite3.Connection, word: str, after: int, upto: int, most: int) -> IntArray:
+    """Return the first events after an id, and up to another, that contain a word, ascending.
 
     A word of a script without spaces is found wherever its pairs of characters are; several words,
     where all of them are. One that ends in ``*`` stands for every stem that begins so.
@@ -132,9 +132,10 @@ def holders(db: sqlite3.Connection, word: str, after: int, most: int) -> IntArra
         return _NONE
     return _numbers(
         db,
-        f"{table} WHERE {table} MATCH ? AND rowid > ? ORDER BY rowid LIMIT ?",
+        f"{table} WHERE {table} MATCH ? AND rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?",
         asked,
         after,
+        upto,
         most,
     )
 

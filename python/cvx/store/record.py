@@ -546,9 +546,11 @@ class Record:
         found = self.query("SELECT DISTINCT source FROM events WHERE state = 'quarantined'")
         return frozenset(row[0] for row in found if row[0])
 
-    def holders(self, word: str, *, after: int = -1, most: int) -> IntArray:
-        """Return the first events above an id that hold a word, see ``cvx.store.fulltext``."""
-        return self.database.ask(fulltext.holders, word, after, most)
+    def holders(
+        self, word: str, *, after: int = -1, upto: int = rows.MOST_ID, most: int
+    ) -> IntArray:
+        """Return the first events between two ids that hold a word, see ``cvx.store.fulltext``."""
+        return self.database.ask(fulltext.holders, word, after, upto, most)
 
     def holding(self, word: str, events: IntArray) -> IntArray:
         """Return which of these events hold a word, ascending."""
