@@ -90,6 +90,10 @@ class PlainView(VisibleEvents):
     def texts(self, rows: IntArray) -> list[str]:
         return [self.said[row].text for row in rows.tolist()]
 
+    @property
+    def titled(self) -> bool:
+        return True
+
     def titles(self, title: str) -> IntArray:
         words = title_words(title)
         found = [

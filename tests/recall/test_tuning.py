@@ -95,6 +95,7 @@ def test_a_floor_is_kept_for_the_embedder_it_was_calibrated_with(tmp_path: Path)
         assert memory.learning.pipeline.floor.answerable == FLOOR
         with memory.record.transaction() as write:
             write.set_meta("embedder", "another")
+            write.journal("erase", [])  # As a move to another embedder does.
         renewed = memory.learning.pipeline
         assert renewed.floor.answerable == RescaledFloor()
 

@@ -35,7 +35,7 @@ def test_a_score_is_what_a_loop_gives(
                 value = math.log(max(value, 1e-6)) if mode == "log-product" else value
                 expected += weight * value
         assert scored.total[row] == pytest.approx(expected, abs=1e-9)
-        factors = scored.factors(row)
+        factors = scored.factors(np.array([row]))[0]
         assert sum(factor.share for factor in factors) == pytest.approx(expected, abs=1e-9)
 
 

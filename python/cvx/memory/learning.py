@@ -152,7 +152,7 @@ class Learning:
         Parameters and errors are those of ``Memory.recall``.
         """
         asker = asker_of(self._identity, namespace, where)
-        return self._recaller.candidates(cue, k, asker, pipeline or self.pipeline)
+        return self._recaller.candidates(cue, k, asker, lambda: pipeline or self.pipeline)
 
     @checked(k=RECALL["k"], pipeline=RECALL["pipeline"])
     def ranked(
@@ -169,7 +169,7 @@ class Learning:
         Parameters and errors are those of ``Memory.recall``.
         """
         asker = asker_of(self._identity, namespace, where)
-        return self._recaller.ranked(cue, k, asker, pipeline or self.pipeline)[1]
+        return self._recaller.ranked(cue, k, asker, lambda: pipeline or self.pipeline)[1]
 
     @property
     def weights(self) -> dict[str, float]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -48,7 +48,7 @@ from cvx.memory.aio import Aio
 from cvx.memory.dataframes import Frames
 from cvx.memory.learning import Learning
 from cvx.memory.namespace_access import Identity
-from cvx.memory.recall_verbs import RECALL, RecallVerbs, Sources, asker_of, plan_of
+from cvx.memory.recall_verbs import RECALL, RecallVerbs, Sources, asker_of
 from cvx.memory.resources import Resources
 from cvx.memory.settings import (
     CLOCKS,
@@ -1053,8 +1053,7 @@ class Memory:
             Namespaces that cannot be some.
         """
         asker = asker_of(self._identity, namespace, where)
-        plan = self._recaller.plan(preset, pipeline)
-        plan = plan_of(plan, sources, floor, min_relevance)
+        plan = partial(self._recaller.plan, preset, pipeline, sources, floor, min_relevance)
         return self._recaller.recall(cue, k, asker, plan)
 
     @watched("context", "cue")
@@ -1103,11 +1102,9 @@ class Memory:
         StaleCueWarning
             The same cue was asked at the last turns too: build it anew from the agent's state.
         """
-        plan = self._recaller.plan(preset, pipeline)
-        plan = plan_of(plan, sources, floor, min_relevance)
-        if budget_tokens is not None:
-            budget = replace(plan.serving.budget, tokens=budget_tokens)
-            plan = replace(plan, serving=replace(plan.serving, budget=budget))
+        plan = partial(
+            self._recaller.plan, preset, pipeline, sources, floor, min_relevance, budget_tokens
+        )
         asker = asker_of(self._identity, namespace, where)
         return self._recaller.context(cue, k, asker, plan)
 

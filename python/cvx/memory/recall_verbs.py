@@ -39,7 +39,7 @@ from cvx.memory.settings import (
     weights_state,
 )
 from cvx.recall import Candidates, Floor, Pipeline
-from cvx.recall.context import Context, Served, Serving, events_of
+from cvx.recall.context import Context, Served, events_of
 from cvx.recall.corpus import Corpus
 from cvx.recall.floor import Answerable, shipped_floor
 from cvx.recall.pipeline import (
@@ -120,7 +120,8 @@ class RecallVerbs:
         self._shared = shared
         self._corpus: Corpus | None = None
         self._versions = shared.versions
-        self._pipeline: tuple[object, Pipeline] | None = None
+        # The end of the journal, when it was set or tuned and for which embedder, and what it is.
+        self._pipeline: tuple[Tail, object, Pipeline] | None = None
         # By number: what was recalled, and is written down if feedback follows.
         self._open: OrderedDict[int, _Shown] = OrderedDict()
         # By name of the state: the end of the journal, when it was stored, with its checksum, and
@@ -134,25 +135,48 @@ class RecallVerbs:
     @property
     def pipeline(self) -> Pipeline:
         """What was set or tuned last, by any process, else the default."""
-        record = self._shared.record
-        when = stored_at(record), record.meta("embedder")
-        if self._pipeline is None or self._pipeline[0] != when:
-            self._pipeline = when, self._stored(when[0])
-        return self._pipeline[1]
+        record, known = self._shared.record, self._pipeline
+        tail = record.tail()
+        if known is None or known[0] != tail:
+            when = stored_at(record), record.meta("embedder")
+            same = known is not None and known[1] == when
+            known = tail, when, known[2] if known and same else self._stored(when[0])
+            self._pipeline = known
+        return known[2]
 
     def _stored(self, when: int | None) -> Pipeline:
         record = self._shared.record
         preset = preset_of(record) if when is None else None
         return fitted(preset or stored(record), record)
 
-    def plan(self, preset: str | None, pipeline: Pipeline | None) -> Pipeline:
-        """Return how one call recalls: by a preset, by a pipeline, or as the memory does.
+    def plan(
+        self,
+        preset: str | None,
+        pipeline: Pipeline | None,
+        sources: Sources | None,
+        floor: float | Floor | None,
+        min_relevance: float | None,
+        budget_tokens: int | None = None,
+    ) -> Pipeline:
+        """Return how one call recalls: by a preset or a pipeline, or as the memory does.
 
         Raises
         ------
         InvalidInputError
             Both a preset and a pipeline.
         """
+        plan = self._planned(preset, pipeline)
+        if floor is not None:
+            floor = floor if isinstance(floor, Floor) else Floor(similarity=floor)
+            plan = replace(plan, floor=floor)
+        if min_relevance is not None:
+            plan = replace(plan, floor=replace(plan.floor, relevance=min_relevance))
+        if budget_tokens is not None:
+            budget = replace(plan.serving.budget, tokens=budget_tokens)
+            plan = replace(plan, serving=replace(plan.serving, budget=budget))
+        return plan if sources is None else plan.looking_in(sources)
+
+    def _planned(self, preset: str | None, pipeline: Pipeline | None) -> Pipeline:
         if preset is None:
             return self.pipeline if pipeline is None else fitted(pipeline, self._shared.record)
         if pipeline is not None:
@@ -232,7 +256,8 @@ class RecallVerbs:
             with record.transaction() as write:
                 write.set_state(NAME, state)
                 when = write.recorded
-        self._pipeline = (when, record.meta("embedder")), fitted(pipeline, record)
+        made = when, record.meta("embedder")
+        self._pipeline = record.tail(), made, fitted(pipeline, record)
 
     def engine(self) -> RecallEngine:
         """Return what a recall stands on."""
@@ -393,27 +418,28 @@ class RecallVerbs:
         with self._shared.record.transaction() as write:
             write.set_state(f"{NAME}:{namespace}", {})
 
-    def recall(self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Pipeline) -> Hits:
+    def recall(
+        self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Callable[[], Pipeline]
+    ) -> Hits:
         """Return the k best hits; see ``Memory.recall``."""
         shared = self._shared
-        asked = shared.record.tail().seq
         recalled, hits = self.ranked(cue, k, asker, plan)
         events = [hit.event for hit in hits if hit.event is not None]
         shared.hand_out(asker.namespace, events)
         if not shared.record.frozen:
             hits.decision = number = shared.record.draw_decision_number()
             served = Served(hits, hits, (), [], Fitted("", 0, (), 0))
-            noted = self._noted(number, asked, asker.namespace, recalled, served, plan)
-            self._keep_open(number, asked, recalled, plan)
+            noted = self._noted(number, recalled, served)
+            self._keep_open(number, recalled)
             with shared.mutex:
                 shared.noted.decide(*noted)
-                if plan.serving.refresh == "retrieved":
+                if recalled.pipeline.serving.refresh == "retrieved":
                     shared.noted.use(events_of(hits), recalled.view.now)
         shared.flush_if_much()
         return hits
 
     def ranked(
-        self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Pipeline
+        self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Callable[[], Pipeline]
     ) -> tuple[RecallResult, Hits]:
         """Return the k best hits, without noting that they were asked for."""
         return run_recall(
@@ -425,29 +451,23 @@ class RecallVerbs:
             partial(head_of, k=k, versions=self._shared.versions),
         )
 
-    def _keep_open(
-        self,
-        number: int,
-        asked: int,
-        recalled: RecallResult,
-        plan: Pipeline,
-    ) -> None:
+    def _keep_open(self, number: int, recalled: RecallResult) -> None:
         """Keep in mind what feedback on a decision will be about."""
         ranking = recalled.ranking
         places = ranking.order[:_PASSED_OVER]
-        weights = ranking.weights if plan.signals else {}
+        weights = ranking.weights if recalled.pipeline.signals else {}
         rows = np.zeros((0, 0), dtype=np.float32)
         if weights and len(places):
             rows = rows_of(tuple(weights), ranking.columns)[places].astype(np.float32)
         events = ranking.table.event_ids[places]
-        shown = _Shown(weights, events, rows, recalled.view.question, asked)
+        shown = _Shown(weights, events, rows, recalled.view.question, recalled.asked)
         with self._shared.mutex:
             self._open[number] = shown
             while len(self._open) > _KEPT_OPEN:
                 self._open.popitem(last=False)
 
     def candidates(
-        self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Pipeline
+        self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Callable[[], Pipeline]
     ) -> Candidates:
         """Return everything that a recall weighs, before the floors."""
         return run_recall(self.engine(), plan, asker, cue, k, lambda found: found.ranking.table)[1]
@@ -476,36 +496,32 @@ class RecallVerbs:
         return [row[0] for row in found]
 
     def context(
-        self, cue: str | Cue | Vector, k: int | None, asker: Asker, plan: Pipeline
+        self, cue: str | Cue | Vector, k: int | None, asker: Asker, plan: Callable[[], Pipeline]
     ) -> Context:
         """Return memories as a block, and note the decision; see ``Memory.context``."""
         shared = self._shared
-        asked = shared.record.tail().seq
         recalled, hits = run_recall(
             self.engine(),
             plan,
             asker,
             cue,
             k or 10,
-            partial(_to_serve, serving=plan.serving, k=k, versions=shared.versions),
+            partial(_to_serve, k=k, versions=shared.versions),
         )
-        trace = recalled.trace
-        self._notice_staleness(asker.namespace, recalled, plan.serving.stale_after)
+        trace, serving = recalled.trace, recalled.pipeline.serving
+        self._notice_staleness(asker.namespace, recalled, serving.stale_after)
         number = shared.record.take_decision_number()
-        served = plan.serving.serve(hits, k, recalled.cue.words(), trace, number)
+        served = serving.serve(hits, k, recalled.cue.words(), trace, number)
         told = (hit.event for hit in served.hits if hit.event is not None)
         shared.hand_out(asker.namespace, told, served.fitted.text)
         decision = None
         if not shared.record.frozen:
             decision = number
-            refresh = plan.serving.refresh
-            used = {"rendered": served.shown, "retrieved": served.hits}.get(refresh, [])
+            used = {"rendered": served.shown, "retrieved": served.hits}.get(serving.refresh, [])
             with shared.mutex:
                 shared.noted.use(events_of(used), recalled.view.now)
-                shared.noted.decide(
-                    *self._noted(number, asked, asker.namespace, recalled, served, plan)
-                )
-            self._keep_open(number, asked, recalled, plan)
+                shared.noted.decide(*self._noted(number, recalled, served))
+            self._keep_open(number, recalled)
         shared.flush_if_much()
         fitted = served.fitted
         return Context(fitted.text, fitted.tokens, tuple(served.shown), trace, decision)
@@ -526,16 +542,10 @@ class RecallVerbs:
             warn(said, StaleCueWarning)
 
     def _noted(
-        self,
-        number: int,
-        asked: int,
-        namespace: str,
-        recalled: RecallResult,
-        served: Served,
-        plan: Pipeline,
+        self, number: int, recalled: RecallResult, served: Served
     ) -> tuple[Decision, dict[str, Any], int]:
         """Return a decision as it is written down, but for the text that was shown."""
-        trace, view, refresh = recalled.trace, recalled.view, plan.serving.refresh
+        trace = recalled.trace
         decision = Decision(
             number,
             recalled.cue,
@@ -550,9 +560,9 @@ class RecallVerbs:
         noted: dict[str, Any] = {
             "cue_hash": trace.cue_hash,
             "turn": trace.turn,
-            "namespace": namespace,
-            "now": view.now,
-            "refresh": refresh,
+            "namespace": trace.namespace,
+            "now": recalled.view.now,
+            "refresh": recalled.pipeline.serving.refresh,
             "retrieved": events_of(served.hits),
             "shown": events_of(served.shown),
             "relevance": [hit.relevance for hit in served.shown],
@@ -562,7 +572,7 @@ class RecallVerbs:
             "beyond_k": trace.beyond_k,
             "tokens": trace.tokens,
         }
-        return decision, noted, asked
+        return decision, noted, recalled.asked
 
 
 @dataclass(slots=True)
@@ -591,12 +601,12 @@ def head_of(recalled: RecallResult, k: int, versions: Versions) -> Hits:
     return Hits(hits, trace, hits_of(recalled, below, versions))
 
 
-def _to_serve(
-    recalled: RecallResult, serving: Serving, k: int | None, versions: Versions
-) -> list[Hit]:
+def _to_serve(recalled: RecallResult, k: int | None, versions: Versions) -> list[Hit]:
     """Return the head of a ranking that may have room in a block."""
     order = recalled.ranking.order
-    most = serving.head(recalled.view.lengths[recalled.ranking.table.rows[order]], k)
+    most = recalled.pipeline.serving.head(
+        recalled.view.lengths[recalled.ranking.table.rows[order]], k
+    )
     return hits_of(recalled, order[:most].tolist(), versions)
 
 
@@ -605,18 +615,3 @@ def asker_of(
 ) -> Asker:
     """Return who asks, and for what; ``outcome`` is what may come back unless a filter says."""
     return Asker(*identity.seeing(namespace), identity.passing(where), outcome)
-
-
-def plan_of(
-    pipeline: Pipeline,
-    sources: Sources | None,
-    floor: float | Floor | None,
-    min_relevance: float | None = None,
-) -> Pipeline:
-    """Return a pipeline with what one call wants otherwise."""
-    if floor is not None:
-        floor = floor if isinstance(floor, Floor) else Floor(similarity=floor)
-        pipeline = replace(pipeline, floor=floor)
-    if min_relevance is not None:
-        pipeline = replace(pipeline, floor=replace(pipeline.floor, relevance=min_relevance))
-    return pipeline if sources is None else pipeline.looking_in(sources)

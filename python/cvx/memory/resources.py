@@ -271,14 +271,14 @@ class Resources(Follower):
     def hand_out(self, namespace: str, events: Iterable[Event], block: str = "") -> None:
         """Note what a namespace was told: these events, and the block that shows them."""
         with self.mutex:
-            told: list[int] = []
+            told, frozen = list[int](), self.record.frozen
             for event in events:
                 if event.event_id is None or event.node is None or not event.text.strip():
                     continue
                 for reader in {namespace, event.namespace}:
                     self._hand_out(reader, event.text, [event.node])
                 told.append(event.node)
-                if not self.record.frozen:
+                if not frozen:
                     self.noted.count(event.event_id)
             if block and told:
                 self._hand_out(namespace, block, told)

@@ -112,7 +112,7 @@ def _part(memory: Memory, each: int, text: str, cue: Cue) -> list[Hit]:
     asked = Cue(text=text, timestamp=cue.timestamp)
     return run_recall(
         memory._recaller.engine(),
-        memory.learning.pipeline,
+        lambda: memory.learning.pipeline,
         asker,
         asked,
         each,

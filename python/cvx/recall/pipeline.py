@@ -243,26 +243,18 @@ class ExternalCalls:
     calls: Calls
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalAnswers:
-    """The answers of the embedder and the user's sources.
-
-    Parameters
-    ----------
-    vector : ndarray of shape (dim,), float32, or None
-        Where the cue lies.
-    hits : mapping of str to Outcome
-        What the user's sources said.
-    """
-
-    vector: Vector | None
-    hits: Mapping[str, Outcome[list[Hit]]]
-
-
 def ask_external(
     pipeline: Pipeline, cue: Cue, question: AnyQuestion, external: ExternalCalls, trace: Trace
-) -> ExternalAnswers:
-    """Ask the embedder and the user's sources, all at once, for a limited time."""
+) -> tuple[Vector | None, dict[str, Outcome[list[Hit]]]]:
+    """Ask the embedder and the user's sources, all at once, for a limited time.
+
+    Returns
+    -------
+    ndarray of shape (dim,), float32, or None
+        Where the cue lies.
+    dict of str to Outcome
+        What the user's sources said.
+    """
     calls, seconds = external.calls, pipeline.timeout_s
     asked = {
         name: calls.start(partial(source.hits, cue), seconds, f"source {name}")
@@ -288,11 +280,14 @@ def ask_external(
                 "(Pipeline.timeout_s)",
                 EmbedderWarning,
             )
-    return ExternalAnswers(vector, {name: calls.wait(one) for name, one in asked.items()})
+    return vector, {name: calls.wait(one) for name, one in asked.items()}
 
 
 def gather(
-    pipeline: Pipeline, view: VisibleEvents, answers: ExternalAnswers, trace: Trace
+    pipeline: Pipeline,
+    view: VisibleEvents,
+    hits: Mapping[str, Outcome[list[Hit]]],
+    trace: Trace,
 ) -> Candidates:
     """Ask every source and signal.
 
@@ -302,7 +297,7 @@ def gather(
         Which ones.
     view : VisibleEvents
         What they may see, with its question and vector.
-    answers : ExternalAnswers
+    hits : mapping of str to Outcome
         What the user's sources said.
     trace : Trace
         Told what happened.
@@ -320,7 +315,7 @@ def gather(
         begun = time.perf_counter()
         problem, waited = "", 0.0
         if isinstance(finder, UserSource):
-            said = answers.hits[name]
+            said = hits[name]
             problem, waited = said.problem, said.seconds
             found[name] = finder.resolve(view, said.value or [])
         else:
@@ -489,54 +484,60 @@ class RecallResult:
         The candidates in order.
     trace : Trace
         What happened.
+    pipeline : Pipeline
+        How it was made.
+    asked : int
+        The number of the journal when it was asked.
     """
 
     cue: Cue
     view: VisibleEvents
     ranking: Ranking
     trace: Trace
+    pipeline: Pipeline
+    asked: int
 
 
 def run_recall(
     engine: RecallEngine,
-    pipeline: Pipeline,
+    plan: Callable[[], Pipeline],
     asker: Asker,
     cue: str | Cue | Vector,
     k: int,
     take: Callable[[RecallResult], T],
 ) -> tuple[RecallResult, T]:
-    """Run a pipeline, and ``take`` what is wanted of the ranking.
+    """Run the pipeline of a plan, and ``take`` what is wanted of the ranking.
 
     The embedder and the sources of the user are asked while nothing is locked; the rest, ``take``
     too, sees one state of the record.
     """
     asked = sound_cue(cue)
-    whole = cue.words() if isinstance(cue, Cue) else cue
-    asker = replace(asker, failing=engine.failing(asker.namespace))
-    trace = Trace(
-        asked.words(), asker.namespace, cue_hash(asked), asked.place, passed=asker.passed()
-    )
-    if any(map(asker.left_out, asker.where)):
-        trace.failing = asker.failing
-    if not asked.words().strip() and asked.vector is None:
+    whole, words = cue.words() if isinstance(cue, Cue) else cue, asked.words()
+    trace = Trace(words, asker.namespace, cue_hash(asked), asked.place)
+    if not words.strip() and asked.vector is None:
         trace.problems.append("the cue says nothing: nothing was looked for")
-    if len(asked.words()) < len(whole):
+    if len(words) < len(whole):
         trace.problems.append(f"the cue has {len(whole)} characters: its beginning was used")
     record = engine.corpus.record
-    if asked.event is not None:
-        asked, pipeline = _at_event(record, asker, asked), pipeline.finding_causes()
     with record.reading():
+        seq, pipeline = record.tail().seq, plan()
+        asker = replace(asker, failing=engine.failing(asker.namespace))
+        trace.passed = asker.passed()
+        if any(map(asker.left_out, asker.where)):
+            trace.failing = asker.failing
+        if asked.event is not None:
+            asked, pipeline = _at_event(record, asker, asked), pipeline.finding_causes()
         view = engine.view(asker, asked, k)
         view.question = question = pipeline.reader(view)
         if not pipeline.asks_outside(asked, question):
-            answers = ExternalAnswers(asked.vector, {})
-            recalled = _ranked(pipeline, view, answers, trace, engine.learned(asker.namespace))
+            view.vector = asked.vector
+            recalled = _ranked(engine, pipeline, view, {}, trace, seq)
             return recalled, take(recalled)
-    answers = ask_external(pipeline, asked, question, engine.external, trace)
+    vector, hits = ask_external(pipeline, asked, question, engine.external, trace)
     with record.reading():
         view = engine.view(asker, asked, k)
-        view.question = question
-        recalled = _ranked(pipeline, view, answers, trace, engine.learned(asker.namespace))
+        view.question, view.vector = question, vector
+        recalled = _ranked(engine, pipeline, view, hits, trace, seq)
         return recalled, take(recalled)
 
 
@@ -557,39 +558,49 @@ def _at_event(record: Record, asker: Asker, cue: Cue) -> Cue:
 
 
 def _ranked(
+    engine: RecallEngine,
     pipeline: Pipeline,
     view: VisibleEvents,
-    answers: ExternalAnswers,
+    hits: Mapping[str, Outcome[list[Hit]]],
     trace: Trace,
-    learned: FeedbackRanker | None,
+    asked: int,
 ) -> RecallResult:
-    view.vector = answers.vector
-    table = gather(pipeline, view, answers, trace)
-    return RecallResult(view.cue, view, rank(pipeline, view, table, trace, learned), trace)
+    table = gather(pipeline, view, hits, trace)
+    ranking = rank(pipeline, view, table, trace, engine.learned(trace.namespace))
+    return RecallResult(view.cue, view, ranking, trace, pipeline, asked)
 
 
 def hits_of(recalled: RecallResult, places: Sequence[int], versions: Versions) -> list[Hit]:
     """Return hits with their events and factors for places of the table, in that order."""
-    ranking, corpus = recalled.ranking, recalled.view.corpus
-    table = ranking.table
-    ids = table.event_ids[list(places)].tolist()
-    whole = versions.of_each(corpus.record.whole_events(ids))
-    events = {event.event_id: event for event in whole}
-    out = []
-    for place, number in zip(places, ids, strict=True):
-        event = events.get(number)
-        if event is not None and event.node is not None:
-            factors = ranking.scored.factors(place)
-            out.append(_hit(recalled, place, event, factors))
-    return out
+    ranking, at = recalled.ranking, np.array(places, dtype=np.int64)
+    table, chances = ranking.table, ranking.relevance
+    ids = table.event_ids[at].tolist()
+    whole = versions.of_each(recalled.view.corpus.record.whole_events(ids))
+    events = {event.event_id: event for event in whole if event.node is not None}
+    columns = (
+        ids,
+        table.rows[at].tolist(),
+        table["dense"][at].tolist(),
+        [None] * len(ids) if chances is None else chances[at].tolist(),
+        ranking.scored.factors(at),
+    )
+    return [
+        _hit(recalled, events[number], *one)
+        for number, *one in zip(*columns, strict=True)
+        if number in events
+    ]
 
 
-def _hit(recalled: RecallResult, place: int, event: Event, factors: tuple[Factor, ...]) -> Hit:
-    table = recalled.ranking.table
-    similarity = float(table["dense"][place])
+def _hit(
+    recalled: RecallResult,
+    event: Event,
+    row: int,
+    similarity: float,
+    relevance: float | None,
+    factors: tuple[Factor, ...],
+) -> Hit:
     known = not math.isnan(similarity)
     assert event.node is not None
-    chances = recalled.ranking.relevance
     return Hit(
         node=event.node,
         distance=recalled.view.to_distance(similarity) if known else math.inf,
@@ -600,9 +611,9 @@ def _hit(recalled: RecallResult, place: int, event: Event, factors: tuple[Factor
         reward=event.reward,
         action=event.action,
         factors=factors,
-        path=_with_reasons(recalled, table.paths.get(int(table.rows[place]), ())),
+        path=_with_reasons(recalled, recalled.ranking.table.paths.get(row, ())),
         event=event,
-        relevance=None if chances is None else float(chances[place]),
+        relevance=relevance,
     )
 
 

@@ -124,8 +124,9 @@ class Guard:
         if self.hubs:
             doubts["fits everything"] = typical_events(view).hubness(view, rows, vectors)
         if self.copies:
-            alike = np.tril(vectors @ vectors.T >= _COPY, -1)
-            doubts["near copy"] = np.asarray(alike.any(axis=1))
+            alike = vectors @ vectors.T >= _COPY
+            if np.count_nonzero(alike) > np.count_nonzero(alike.diagonal()):
+                doubts["near copy"] = np.asarray(np.tril(alike, -1).any(axis=1))
         for name, doubt in doubts.items():
             if doubt.any():
                 whole = np.zeros(len(total))
@@ -209,11 +210,13 @@ def _of_small_sources(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.boo
 def _crowding(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.bool_]:
     """Return which texts say the same words of the cue as another one of their small source."""
     out = np.zeros(len(rows), dtype=np.bool_)
-    asked = set(content_words(view.cue.words()))
-    least = max(_SHARED_WORDS, _SHARED * len(asked))
     codes = view.corpus.sources[rows].tolist()
     several = [code for code, times in Counter(codes).items() if times > 1]
-    if len(asked) < least or several in ([], [0]):
+    if several in ([], [0]):
+        return out
+    asked = set(content_words(view.cue.words()))
+    least = max(_SHARED_WORDS, _SHARED * len(asked))
+    if len(asked) < least:
         return out
     some = np.flatnonzero(np.isin(codes, several) & _of_small_sources(view, rows))
     told = dict(zip(some.tolist(), view.texts(rows[some]), strict=True))

@@ -75,20 +75,14 @@ def content_words(text: str) -> list[str]:
     >>> content_words("東京都 2023")
     ['2023', '東京', '京都']
     """
-    out: list[str] = []
-    unspaced = False
-    for match in _WORD.findall(text):
-        word = _stripped(match)
-        if word in _CONTENTLESS:
-            continue
-        if pairs(word):
-            unspaced = True
-            continue
-        out.append(word)
-    if unspaced:
+    words = [word for word in plain_words(text) if word not in _CONTENTLESS]
+    if text.isascii():
+        return words
+    spaced = [word for word in words if not pairs(word)]
+    if len(spaced) < len(words):
         found = pairs(text)
-        out += [gram for gram in found if len(gram) == 2] or found
-    return out
+        spaced += [gram for gram in found if len(gram) == 2] or found
+    return spaced
 
 
 def plain_words(text: str, *, fold: bool = True) -> list[str]:
@@ -133,7 +127,7 @@ def without(text: str, words: frozenset[str]) -> str:
 
 def _stripped(word: str, *, fold: bool = True) -> str:
     """Drop what follows an apostrophe."""
-    bare = word.replace("\u2019", "'").partition("'")[0]
+    bare = word if word.isalnum() else word.replace("\u2019", "'").partition("'")[0]
     return bare.casefold() if fold else bare
 
 
@@ -449,10 +443,12 @@ def read_question(text: str, view: VisibleEvents) -> Question:
     known = view.names
     names = frozenset(word for word in plain_words(text) if word in known)
     bare = without(text, names) if names else text
-    if not content_words(bare):
+    said = content_words(bare)
+    if not said:
         bare = text
     dates, undated = read_dates(bare, view.now)
-    words = tuple(dict.fromkeys(content_words(undated)))[:_MOST_WORDS]
+    said = said if undated == bare and said else content_words(undated)
+    words = tuple(dict.fromkeys(said))[:_MOST_WORDS]
     return Question(
         asked=text,
         text=" ".join(words) or text,

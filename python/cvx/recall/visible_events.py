@@ -467,11 +467,16 @@ class VisibleEvents:
         """Return how much a word says that so many of the readable events hold."""
         return math.log1p((self.size - holders + 0.5) / (holders + 0.5))
 
+    @property
+    def titled(self) -> bool:
+        """Whether any row has a title."""
+        return bool(self.corpus.naming.titles)
+
     def titles(self, title: str) -> IntArray:
         """Return the readable rows that have a title, compared by its words."""
         known = self.corpus.naming.titles
-        rows = np.array(known.get(title_key(title), ()) if known else (), dtype=np.int64)
-        return rows[self.readable[rows]] if len(rows) else rows
+        rows = np.array(known.get(title_key(title), ()), dtype=np.int64)
+        return rows[self.readable[rows]]
 
     def texts(self, rows: IntArray) -> list[str]:
         """Return the texts of these rows."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cvx.arguments import among
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.scoring.formulas import NEUTRAL_REWARD, recency_weight
-from cvx.types import Factor, Hit
+from cvx.types import Factor, Hit, IntArray
 
 if TYPE_CHECKING:
     from cvx.scoring.usage import UsageTracker
@@ -65,18 +65,23 @@ class Scored:
             self, total=self.total + off * doubt, doubts=(*self.doubts, (name, doubt, off))
         )
 
-    def factors(self, place: int) -> tuple[Factor, ...]:
-        """Return the factors of one candidate; what is not known of it contributes nothing.
+    def factors(self, places: IntArray) -> list[tuple[Factor, ...]]:
+        """Return the factors of some candidates; what is not known of one contributes nothing.
 
         Doubts that it is spared are left out.
         """
-        by = float(self.trust[place])
-        numbers = (self.values[place], self.weights * by, self.shares[place] * by)
-        every = [*zip(self.names, *(column.tolist() for column in numbers), strict=True)]
+        by = self.trust[places, np.newaxis]
+        numbers = self.values[places], self.weights * by, self.shares[places] * by
+        every = [
+            [*zip(self.names, *row, strict=True)]
+            for row in zip(*(columns.tolist() for columns in numbers), strict=True)
+        ]
         for name, doubt, off in self.doubts:
-            much, taken = float(doubt[place]), float(off[place])
-            every.append((name, much, taken, taken * much))
-        return tuple([_factor(one) for one in every if one[1] or one[2]])
+            much, taken = doubt[places], off[places]
+            told = zip(every, much.tolist(), taken.tolist(), (taken * much).tolist(), strict=True)
+            for own, *rest in told:
+                own.append((name, *rest))
+        return [tuple([_factor(one) for one in own if one[1] or one[2]]) for own in every]
 
 
 def check_weights(weights: Mapping[str, float]) -> None:
@@ -381,7 +386,7 @@ class Scorer:
 
     def score(self, hit: Hit, context: ScoringContext) -> tuple[Factor, ...]:
         """Return the factors of one hit; their shares add up to its score."""
-        return self.scored([hit], context).factors(0)
+        return self.scored([hit], context).factors(np.zeros(1, dtype=np.int64))[0]
 
     def rank(
         self,
@@ -407,19 +412,19 @@ class Scorer:
         listed = list(hits)
         scored = self.scored(listed, context)
         totals = scored.total.tolist()
-        best: list[Hit] = []
+        best: list[int] = []
         seen: set[Hashable] = set()
         for at in sorted(range(len(listed)), key=lambda at: (-totals[at], listed[at].node)):
-            hit = listed[at]
             if distinct is not None:
-                mark = distinct(hit)
+                mark = distinct(listed[at])
                 if mark in seen:
                     continue
                 seen.add(mark)
-            best.append(_rescored(hit, totals[at], scored.factors(at)))
+            best.append(at)
             if len(best) == k:
                 break
-        return best
+        told = zip(best, scored.factors(np.array(best, dtype=np.int64)), strict=True)
+        return [_rescored(listed[at], totals[at], factors) for at, factors in told]
 
 
 def _rescored(hit: Hit, score: float, factors: tuple[Factor, ...]) -> Hit:

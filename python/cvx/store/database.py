@@ -355,13 +355,17 @@ class Database:
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of one statement."""
-        with self.borrowed() as db, self.typed_errors():
-            return db.execute(sql, values).fetchall()
+        return self.ask(_all_rows, sql, values)
 
     def ask(self, read: Callable[..., T], *values: object) -> T:
         """Return what a function reads from a connection that no other thread uses meanwhile."""
-        with self.borrowed() as db, self.typed_errors():
-            return read(db, *values)
+        lent = nullcontext(self.connection()) if self._here.reader else self.borrowed()
+        with lent as db:
+            try:
+                return read(db, *values)
+            except sqlite3.DatabaseError:
+                with self.typed_errors():
+                    raise
 
     def tail(self) -> Tail:
         """Return the end of the journal; in a block that sees one state it is read but once."""
@@ -452,6 +456,10 @@ def take_back(db: sqlite3.Connection) -> None:
     # After an I/O error SQLite may have taken it back by itself.
     if db.in_transaction:
         db.execute("ROLLBACK")
+
+
+def _all_rows(db: sqlite3.Connection, sql: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+    return db.execute(sql, values).fetchall()
 
 
 def tail_of(db: sqlite3.Connection) -> Tail:

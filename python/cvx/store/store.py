@@ -55,6 +55,7 @@ class EmbedderGuard(Follower):
     def __init__(self, record: Record, embedder: str) -> None:
         self._record = record
         self._embedder = embedder
+        self._same_at: Tail | None = None
 
     def begun(self, write: Writer) -> None:
         """Refuse a transaction, before anything is written.
@@ -69,12 +70,17 @@ class EmbedderGuard(Follower):
 
     def refresh(self) -> None:
         """Refuse to read, as ``begun`` to write."""
+        # A move to another embedder writes to the journal.
+        tail = self._record.tail()
+        if tail == self._same_at:
+            return
         stored = self._record.meta("embedder")
         if stored != self._embedder:
             raise SettingsMismatchError(
                 f"{self._record.path} was opened with {self._embedder} and has been moved to "
                 f"{stored} since: open it again with that embedder"
             )
+        self._same_at = tail
 
 
 @dataclass(frozen=True, slots=True)
