@@ -17,6 +17,7 @@ __all__ = [
     "holds",
     "joined",
     "neighbourhood",
+    "row_crc",
     "session_columns",
     "votes",
     "window",
@@ -389,5 +390,16 @@ def compact_json(value: object) -> str:
     TypeError
         Something that JSON cannot hold.
     ValueError
-        Half of a surrogate pair, or lists a hundred deep.
+        Lists a hundred deep.
+    """
+
+def row_crc(*values: object) -> int:
+    """The checksum of a row: CRC-32 of the bytes among its values, then of all as `compact_json`.
+
+    Bytes stand there as their length, and -0.0 as 0.0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `compact_json` does.
     """

@@ -121,6 +121,13 @@ def test_rows_that_there_are_not_are_refused() -> None:
             recall_columns.window(ints(rows), none, none, flags, 1)
     with pytest.raises(InvalidInputError, match="columns have"):
         recall_columns.window(none, none, ints([]), flags, 1)
+    astray = ints([7, -1])
+    with pytest.raises(InvalidInputError, match="no row 7: there are 2"):
+        recall_columns.window(ints([0]), none, astray, flags, 1)
+    with pytest.raises(InvalidInputError, match="no row 7: there are 2"):
+        recall_columns.with_neighbours(ints([0]), 1, 1, none, astray, none, flags, flags)
+    with pytest.raises(InvalidInputError, match="reach is 4611686018427387904: "):
+        recall_columns.window(ints([0]), none, none, flags, 2**62)
     near, places = recall_columns.neighbourhood(ints([0, 1, -1]).reshape(1, 3))
     with pytest.raises(InvalidInputError, match="columns have"):
         recall_columns.dense_columns(near, places, np.zeros(1), flags)

@@ -25,31 +25,37 @@ impl Timeline<'_> {
     /// Rows with `reach` neighbours on either side, in order of time, row by row; -1 for what is not
     /// there, or not readable. A row itself stays, whether it is readable or not.
     ///
-    /// # Panics
-    /// A row that there is not.
-    pub fn window(self, rows: &[i64], reach: usize) -> Vec<i64> {
+    /// # Errors
+    /// The row that there is not, among `rows` or beside one of them.
+    pub fn window(self, rows: &[i64], reach: usize) -> Result<Vec<i64>, i64> {
         let width = 2 * reach + 1;
         let mut out = vec![-1; rows.len() * width];
         for (window, &row) in out.chunks_exact_mut(width).zip(rows) {
             window[reach] = row;
             let (left, right) = window.split_at_mut(reach);
-            self.walk(row, self.before, left.iter_mut().rev());
-            self.walk(row, self.after, right[1..].iter_mut());
+            self.walk(row, self.before, left.iter_mut().rev())?;
+            self.walk(row, self.after, right[1..].iter_mut())?;
         }
-        out
+        Ok(out)
     }
 
-    fn walk<'b>(self, row: i64, next: &[i64], out: impl Iterator<Item = &'b mut i64>) {
+    fn walk<'b>(
+        self,
+        row: i64,
+        next: &[i64],
+        out: impl Iterator<Item = &'b mut i64>,
+    ) -> Result<(), i64> {
         let mut at = row;
         for place in out {
-            at = next[at as usize];
+            at = *next.get(at as usize).ok_or(at)?;
             if at < 0 {
                 break;
             }
-            if self.readable[at as usize] {
+            if *self.readable.get(at as usize).ok_or(at)? {
                 *place = at;
             }
         }
+        Ok(())
     }
 }
 
@@ -65,9 +71,15 @@ mod tests {
             readable: &[true, false, true, true],
         };
         assert_eq!(
-            timeline.window(&[0, 2], 2),
+            timeline.window(&[0, 2], 2).unwrap(),
             [-1, -1, 0, -1, 2, 0, -1, 2, -1, -1]
         );
-        assert_eq!(timeline.window(&[1, 3], 1), [0, 1, 2, -1, 3, -1]);
+        assert_eq!(timeline.window(&[1, 3], 1).unwrap(), [0, 1, 2, -1, 3, -1]);
+        assert_eq!(timeline.window(&[4], 1), Err(4));
+        let astray = Timeline {
+            after: &[9, 2, -1, -1],
+            ..timeline
+        };
+        assert_eq!(astray.window(&[0], 1), Err(9));
     }
 }

@@ -12,6 +12,9 @@ use crate::convert;
 use crate::error::named;
 use crate::index::NativeIndex;
 
+/// Neighbours on either side that a window may have.
+const FURTHEST: usize = 1_000;
+
 type Ints<'py> = PyReadonlyArray1<'py, i64>;
 type Floats<'py> = PyReadonlyArray1<'py, f64>;
 type Flags<'py> = PyReadonlyArray1<'py, bool>;
@@ -72,11 +75,22 @@ fn node_ids(nodes: &Bound<'_, PyAny>) -> PyResult<Vec<NodeId>> {
 fn check(py: Python<'_>, rows: &[i64], least: i64, count: usize) -> PyResult<()> {
     match rows.iter().find(|&&row| row < least || row >= count as i64) {
         None => Ok(()),
-        Some(row) => {
-            let message = format!("there is no row {row}: there are {count}");
-            Err(named(py, "InvalidInputError", &message))
-        }
+        Some(&row) => Err(no_row(py, row, count)),
     }
+}
+
+fn no_row(py: Python<'_>, row: i64, count: usize) -> PyErr {
+    let message = format!("there is no row {row}: there are {count}");
+    named(py, "InvalidInputError", &message)
+}
+
+/// Refuses windows that no memory could hold.
+fn check_reach(py: Python<'_>, reach: usize) -> PyResult<()> {
+    if reach <= FURTHEST {
+        return Ok(());
+    }
+    let message = format!("reach is {reach}: give one from 0 to {FURTHEST}");
+    Err(named(py, "InvalidInputError", &message))
 }
 
 /// Refuses columns of several lengths.
@@ -140,8 +154,10 @@ pub fn window<'py>(
     reach: usize,
 ) -> PyResult<Bound<'py, PyArray2<i64>>> {
     let timeline = timeline(py, &before, &after, &readable)?;
+    check_reach(py, reach)?;
     check(py, rows.as_slice()?, 0, before.len())?;
-    let found = timeline.window(rows.as_slice()?, reach);
+    let found =
+        (timeline.window(rows.as_slice()?, reach)).map_err(|row| no_row(py, row, before.len()))?;
     PyArray1::from_vec(py, found).reshape([rows.len(), 2 * reach + 1])
 }
 
@@ -197,10 +213,12 @@ pub fn with_neighbours<'py>(
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
     let timeline = timeline(py, &before, &after, &readable)?;
     same(py, &[before.len(), visible.len()])?;
+    check_reach(py, reach)?;
     let (best, others) = (best.as_slice()?, others.as_slice()?);
     check(py, best, 0, before.len())?;
     check(py, others, -1, before.len())?;
-    let rows = recall::with_neighbours(best, most, reach, others, timeline, visible.as_slice()?);
+    let rows = recall::with_neighbours(best, most, reach, others, timeline, visible.as_slice()?)
+        .map_err(|row| no_row(py, row, before.len()))?;
     Ok(PyArray1::from_vec(py, rows))
 }
 

@@ -1,5 +1,5 @@
-"""Writes JSON natively: several times faster than ``json`` where there are many floats."""
+"""Writes JSON natively, faster than ``json`` where there are many floats; and checksums of it."""
 
-from cvx._cvx import compact_json
+from cvx._cvx import compact_json, row_crc
 
-__all__ = ["compact_json"]
+__all__ = ["compact_json", "row_crc"]

@@ -425,7 +425,7 @@ class RecallVerbs:
         shared = self._shared
         recalled, hits = self.ranked(cue, k, asker, plan)
         events = [hit.event for hit in hits if hit.event is not None]
-        shared.hand_out(asker.namespace, events)
+        shared.hand_out(asker.namespace, recalled.asked, events)
         if not shared.record.frozen:
             hits.decision = number = shared.record.draw_decision_number()
             served = Served(hits, hits, (), [], Fitted("", 0, (), 0))
@@ -513,7 +513,7 @@ class RecallVerbs:
         number = shared.record.take_decision_number()
         served = serving.serve(hits, k, recalled.cue.words(), trace, number)
         told = (hit.event for hit in served.hits if hit.event is not None)
-        shared.hand_out(asker.namespace, told, served.fitted.text)
+        shared.hand_out(asker.namespace, recalled.asked, told, served.fitted.text)
         decision = None
         if not shared.record.frozen:
             decision = number

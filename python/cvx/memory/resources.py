@@ -268,10 +268,16 @@ class Resources(Follower):
         made = {text: self.checked(row) for text, row in zip(once, rows, strict=True)}
         return [made[text] for text in texts]
 
-    def hand_out(self, namespace: str, events: Iterable[Event], block: str = "") -> None:
-        """Note what a namespace was told: these events, and the block that shows them."""
+    def hand_out(
+        self, namespace: str, asked: int, events: Iterable[Event], block: str = ""
+    ) -> None:
+        """Note what a namespace was told: these events, and the block that shows them.
+
+        ``asked`` is the number of the journal when it asked.
+        """
         with self.mutex:
             told, frozen = list[int](), self.record.frozen
+            self.noted.asked(asked)
             for event in events:
                 if event.event_id is None or event.node is None or not event.text.strip():
                     continue

@@ -31,7 +31,7 @@ class UsageBuffer:
     decided : dict of int to (Decision, dict)
         By number: contexts, and what else is to be remembered of them.
     since : int, optional
-        The number of the journal when the first of them was asked.
+        The number of the journal when the first of them was asked; see ``asked``.
     """
 
     retrieved: dict[int, int] = field(default_factory=dict)
@@ -53,14 +53,18 @@ class UsageBuffer:
             while noted and self.size > most:
                 del noted[next(iter(noted))]
 
+    def asked(self, seq: int) -> None:
+        """Note that something was asked for when the journal ended so, before what came of it."""
+        self.since = seq if self.since is None else min(seq, self.since)
+
     def count(self, event: int, more: int = 1) -> None:
         """Count that an event was handed out."""
         self.retrieved[event] = self.retrieved.get(event, 0) + more
 
-    def decide(self, decision: Decision, noted: dict[str, Any], asked: int) -> None:
-        """Note a decision that was asked for when the journal ended at ``asked``."""
+    def decide(self, decision: Decision, noted: dict[str, Any], seq: int) -> None:
+        """Note a decision that was asked for when the journal ended so."""
+        self.asked(seq)
         self.decided[decision.decision_id] = (decision, noted)
-        self.since = asked if self.since is None else min(asked, self.since)
 
     def use(self, events: Iterable[int], now: int) -> None:
         """Note that events were used at a time; the later one stays."""
@@ -69,13 +73,15 @@ class UsageBuffer:
 
     def write(self, write: Writer) -> None:
         """Write it down, without what was erased meanwhile, here or by another process."""
-        shown = {_event(hit) for decision, _ in self.decided.values() for hit in decision.hits}
-        gone = _gone(write, {*self.retrieved, *self.used, *shown})
+        gone = set[int]()
+        # Nobody can say any more whether a cue quoted what was erased after it was asked.
+        silent = self.since is not None and write.erased_after(self.since)
+        if silent or self.since is None:
+            shown = {_event(hit) for decision, _ in self.decided.values() for hit in decision.hits}
+            gone = _gone(write, {*self.retrieved, *self.used, *shown})
         write.add_usage(
             {event_context(event): n for event, n in self.retrieved.items() if event not in gone}
         )
-        # Nobody can say any more whether a cue quoted what was erased after it was asked.
-        silent = self.since is not None and write.erased_after(self.since)
         decided = []
         for decision, noted in self.decided.values():
             kept = tuple(hit for hit in decision.hits if _event(hit) not in gone)

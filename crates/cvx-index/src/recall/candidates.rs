@@ -88,8 +88,11 @@ pub fn votes(rankings: &[&[i64]], constant: f64) -> Ranked {
 /// The visible ones of some rows, of the neighbours of the first `most` of them, and of others, -1
 /// for none: ascending, each once.
 ///
+/// # Errors
+/// The row beside one of them that there is not.
+///
 /// # Panics
-/// A row that there is not.
+/// Another row that there is not.
 pub fn with_neighbours(
     best: &[i64],
     most: usize,
@@ -97,14 +100,14 @@ pub fn with_neighbours(
     others: &[i64],
     timeline: Timeline<'_>,
     visible: &[bool],
-) -> Vec<i64> {
-    let mut rows = timeline.window(&best[..most.min(best.len())], reach);
+) -> Result<Vec<i64>, i64> {
+    let mut rows = timeline.window(&best[..most.min(best.len())], reach)?;
     rows.extend_from_slice(best);
     rows.extend_from_slice(others);
     rows.retain(|&row| row >= 0 && visible[row as usize]);
     rows.sort_unstable();
     rows.dedup();
-    rows
+    Ok(rows)
 }
 
 /// Columns over ascending rows of what rankings say of them: of each the place, from 1, and the score,
