@@ -89,14 +89,6 @@ class Candidates:
         for name, values in columns.items():
             self.add(name, values)
 
-    def place(self, rows: IntArray) -> IntArray:
-        """Return where in the table these rows of the corpus stand, -1 for those that do not."""
-        if not len(self):
-            return np.full(len(rows), -1, dtype=np.int64)
-        at = np.searchsorted(self.rows, rows)
-        at[at == len(self.rows)] = 0
-        return np.where(self.rows[at] == rows, at, -1)
-
 
 Scale: TypeAlias = Literal["min-max", "max", "none"]
 Fusion: TypeAlias = Callable[[Candidates, Collection[str]], Mapping[str, Column]]

@@ -355,7 +355,7 @@ class Database:
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of one statement."""
-        return self.ask(_all_rows, sql, values)
+        return self.ask(lambda db: db.execute(sql, values).fetchall())
 
     def ask(self, read: Callable[..., T], *values: object) -> T:
         """Return what a function reads from a connection that no other thread uses meanwhile."""
@@ -456,10 +456,6 @@ def take_back(db: sqlite3.Connection) -> None:
     # After an I/O error SQLite may have taken it back by itself.
     if db.in_transaction:
         db.execute("ROLLBACK")
-
-
-def _all_rows(db: sqlite3.Connection, sql: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
-    return db.execute(sql, values).fetchall()
 
 
 def tail_of(db: sqlite3.Connection) -> Tail:
