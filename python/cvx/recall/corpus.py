@@ -230,6 +230,7 @@ class Corpus:
             self._postings.forget()
         if changed or len(self) != known:
             self._masks.clear()
+            self._postings.extents.clear()
             self.scopes.clear()
             self._named.clear()
             self._passages.clear()

@@ -331,7 +331,6 @@ class _Own:
 class _Extent(NamedTuple):
     """Where a mask begins and ends, others' rows lying around it, and how much is read for it."""
 
-    mask: Mask
     first: int
     end: int
     most: int
@@ -350,6 +349,11 @@ class Postings:
         With the index.
     columns : Corpus
         Of the same record.
+
+    Attributes
+    ----------
+    extents : dict
+        By the name of a mask; to be cleared where a mask changes.
     """
 
     def __init__(self, record: Record, columns: Corpus) -> None:
@@ -358,14 +362,14 @@ class Postings:
         self._read: dict[tuple[str, int], _Read] = {}
         self._numbers = 0
         self._own: dict[tuple[str, object], _Own] = {}
-        self._extents: dict[object, _Extent] = {}
+        self.extents: dict[object, _Extent] = {}
 
     def forget(self) -> None:
         """Read every word anew: events changed their words, or who sees them."""
         self._read.clear()
         self._numbers = 0
         self._own.clear()
-        self._extents.clear()
+        self.extents.clear()
 
     def rows(self, word: str, mask: Mask, name: object) -> IntArray | None:
         """Return the rows of a mask that hold a word, ascending; None if above `MOST_HOLDERS`.
@@ -399,9 +403,9 @@ class Postings:
         return known.rows
 
     def _among(self, word: str, mask: Mask, name: object) -> IntArray | None:
-        extent = self._extents.get(name)
-        if extent is None or extent.mask is not mask:
-            extent = self._extents[name] = self._extent(mask)
+        extent = self.extents.get(name)
+        if extent is None:
+            extent = self.extents[name] = self._extent(mask)
         first, end = extent.first, extent.end
         read = self._read.get((word, first))
         if read is None:
@@ -421,10 +425,10 @@ class Postings:
     def _extent(self, mask: Mask) -> _Extent:
         rows = np.flatnonzero(mask)
         if not len(rows):
-            return _Extent(mask, 0, -1, 0)
+            return _Extent(0, -1, 0)
         most = _LOOKUP_ROWS * len(rows) + MOST_HOLDERS
         end = int(self._columns.event_ids[rows[-1]])
-        return _Extent(mask, int(rows[0]) // _PAGE * _PAGE, end, most)
+        return _Extent(int(rows[0]) // _PAGE * _PAGE, end, most)
 
     def _read_on(self, key: tuple[str, int], read: _Read, end: int) -> None:
         """Read as many holders again as are known, up to an event."""
