@@ -1181,3 +1181,34 @@ def test_another_thread_recalls_while_episodes_are_learned_anew(tmp_path: Path) 
         )
         memory.episode("fetch", task="fetch").discard()
     assert found == ["the key is under the pot"]
+
+
+@pytest.mark.requirement("B11")
+def test_the_earlier_steps_of_an_option_are_read_while_nobody_takes_them_away(
+    tmp_path: Path,
+) -> None:
+    with Memory.open(tmp_path / "store", embedder=LexicalEmbedder()) as memory:
+        with memory.episode("fetch") as episode:
+            episode.act("north", observation="a hall")
+            episode.end(1.0)
+        held, let_go, hits = threading.Event(), threading.Event(), list[int]()
+
+        def take_in() -> None:
+            with memory.record.reading():
+                held.set()
+                let_go.wait(60)
+
+        with memory.episode("fetch") as episode:
+            (option,) = episode.advise("a hall", ["north"])
+            other = threading.Thread(target=take_in, daemon=True)
+            other.start()
+            assert held.wait(60)
+            reader = threading.Thread(target=lambda: hits.append(len(option.hits)), daemon=True)
+            reader.start()
+            reader.join(0.2)
+            assert not hits, "it read what another thread was changing"
+            let_go.set()
+            reader.join(60)
+            other.join(60)
+            assert hits == [1]
+            episode.discard()

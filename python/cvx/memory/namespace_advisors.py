@@ -384,10 +384,12 @@ class NamespaceAdvisor:
 
     def _known(self, keys: Sequence[str]) -> list[Episode]:
         """Return episodes that were learned, by their keys."""
-        if self._models is None or not keys:
+        models, numbers = self._models, [int(key) for key in keys]
+        if models is None or not numbers:
             return []
-        numbers = [int(key) for key in keys]
-        return self._models.readable(self.namespace, also=self.also, numbers=numbers)
+        # Another thread may be taking in what was closed or erased meanwhile.
+        with self.advisors.shared.record.reading():
+            return models.readable(self.namespace, also=self.also, numbers=numbers)
 
     def hits(
         self, action: Hashable, episodes: Sequence[str], seen: Observation, value: float, k: int
