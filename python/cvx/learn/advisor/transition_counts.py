@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Self, TypeAlias
 
@@ -259,5 +260,11 @@ def _evidence(counts: Iterable[float], kinds: int, alpha: float) -> float:
     for n in counts:
         if n > 0:
             total += n
-            found += math.lgamma(n + alpha) - math.lgamma(alpha)
+            found += _log_ratio(n, alpha)
     return found + math.lgamma(kinds * alpha) - math.lgamma(kinds * alpha + total)
+
+
+@lru_cache(4096)
+def _log_ratio(n: float, alpha: float) -> float:
+    """Return the log of gamma(n + alpha) / gamma(alpha)."""
+    return math.lgamma(n + alpha) - math.lgamma(alpha)
