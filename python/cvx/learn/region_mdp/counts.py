@@ -39,8 +39,8 @@ ANYWHERE = -1
 Place: TypeAlias = tuple[int, int | None]
 """Level and region."""
 
-Cell: TypeAlias = tuple[int, int | None, *tuple[str | None, ...]]
-"""Level and region, then the family of goals, and the phase, where they count."""
+Cell: TypeAlias = tuple[int, int | None, str | None, *tuple[str, ...]]
+"""Level, region, family of goals; then the phase, where it counts."""
 
 Context: TypeAlias = tuple[Cell, str | None]
 """Where, and which kind of action; None for all of them."""
