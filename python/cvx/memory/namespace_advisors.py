@@ -364,7 +364,12 @@ class NamespaceAdvisor:
             self.advisor.discard(key)
             run = None
         if run is None:
-            self._tell(self.advisor, episode, episode.steps)
+            try:
+                self._tell(self.advisor, episode, episode.steps)
+            except (TypeError, ValueError):
+                # The metadata of a step were changed to what no step says: it teaches nothing.
+                self.advisor.discard(key)
+                return
         outcome, last, truncated = self._ending(episode)
         self.advisor.end(key, outcome, observation=last, truncated=truncated)
         self._steps += len(episode.steps)

@@ -16,6 +16,7 @@ import numpy as np
 from cvx.learn.advisor.continuous_states import Transition, VectorModel
 from cvx.learn.advisor.gaussian_process import GaussianProcess, Sample
 from cvx.learn.advisor.types import (
+    MOST_REWARD,
     Basis,
     Key,
     Observation,
@@ -772,7 +773,7 @@ class Task:
         if self.unit == "P(success)":
             return 0.0, 1.0
         low, high = min(0.0, least), max(0.0, most)
-        return low, high if high > low else low + 1.0
+        return low, high if high - low > 1.0 / MOST_REWARD else low + 1.0
 
     def _targets(self, values: Floats, least: float) -> tuple[Floats, float]:
         c = self.counts
