@@ -12,7 +12,7 @@ from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
 from cvx.learn.advisor import ActionValue, Advisor, Observation
 from cvx.learn.advisor.continuous_states import _nearest
-from cvx.learn.advisor.transition_counts import END, Counts
+from cvx.learn.transition_counts import END, Counts
 
 _EMBEDDER = LexicalEmbedder(64)
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError, StaleRegionsError
 from cvx.learn.region_mdp import RegionMDP
-from cvx.learn.region_mdp.counts import SuccessCounts
 from cvx.learn.region_mdp.trajectories import FAILURE, SUCCESS, classify_action
+from cvx.statistics import backed_off
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Episode, Event
 
@@ -196,22 +196,16 @@ def test_learning_step_by_step_is_learning_at_once(level: int | None, seed: int)
 
 
 def test_counting_backs_off_one_context_at_a_time() -> None:
-    counts = SuccessCounts(prior_strength=1.0)
-    counts.add(["all", "here"], 1.0, True)
-    counts.add(["all"], 0.0, False)
-    assert counts.estimate(["all"]) == (1 + 0.5) / (2 + 1)
+    everywhere, here = (2.0, 1.0), (1.0, 1.0)
+    assert backed_off([everywhere], 1.0).mean == (1 + 0.5) / (2 + 1)
     elsewhere = (0 + 0.5) / (1 + 1)
-    assert counts.estimate(["all", "here"]) == (1 + elsewhere) / (1 + 1)
-    assert counts.estimate(["all", "never seen", "here"]) == counts.estimate(["all", "here"])
-    assert counts.estimate(["never seen"]) == 0.5
+    assert backed_off([everywhere, here], 1.0).mean == (1 + elsewhere) / (1 + 1)
+    assert backed_off([(0.0, 0.0)], 1.0).mean == 0.5
 
 
 def test_one_trial_counts_once_however_many_contexts_hold_it() -> None:
-    nested, plain = SuccessCounts(), SuccessCounts()
-    chain = [f"within {n}" for n in range(10)]
-    nested.add(chain, 1.0, True)
-    plain.add(chain[-1:], 1.0, True)
-    assert nested.estimate(chain) == plain.estimate(chain[-1:]) == (1 + 2 * 0.5) / (1 + 2)
+    assert backed_off([(1.0, 1.0)] * 10, 2.0) == backed_off([(1.0, 1.0)], 2.0)
+    assert backed_off([(1.0, 1.0)], 2.0).mean == (1 + 2 * 0.5) / (1 + 2)
 
 
 def test_a_model_that_learned_nothing_says_nothing() -> None:

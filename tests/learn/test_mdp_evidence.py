@@ -12,7 +12,7 @@ from scipy.stats import beta as scipy_beta  # type: ignore[import-untyped]
 
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.learn.region_mdp import RegionMDP
-from cvx.learn.region_mdp.counts import SuccessCounts
+from cvx.learn.region_mdp.counts import AskerCounts, ReaderCounts, Reading
 from cvx.learn.region_mdp.trajectories import FAILURE, SUCCESS, UNKNOWN, last_kind
 from cvx.statistics import Beta, Dirichlet
 from tests.learn.ruler import LENGTH, Ruler
@@ -163,16 +163,19 @@ def test_an_interval_that_holds_nothing_or_all_is_refused(share: float) -> None:
     st.integers(0, 3),
     st.sampled_from([0.5, 2.0, 7.0]),
 )
-def test_a_belief_has_the_mean_of_its_estimate_and_the_weight_of_its_own_trials(
+def test_a_belief_has_the_weight_of_its_own_trials(
     trials: list[tuple[int, bool]], asked: int, strength: float
 ) -> None:
-    counts = SuccessCounts(strength)
+    part = ReaderCounts(Reading(strength, 0.5, last_kind, str))
     for depth, won in trials:
-        counts.add(range(depth + 1), float(won), won)
-    chain = list(range(asked + 1))
-    belief = counts.posterior(chain)
-    assert belief.mean == pytest.approx(counts.estimate(chain))
-    assert sum(belief) == pytest.approx(counts.trials(asked) + strength)
+        for at in range(depth + 1):
+            part.add((at, 0, None), "go", SUCCESS if won else FAILURE, float(won), 1.0)
+    counts = AskerCounts(strength, [part])
+    belief = counts.posterior([((at, 0, None), "go") for at in range(asked + 1)])
+    tried, wins, rewards = counts.totals(((asked, 0, None), "go"))
+    assert tried == sum(depth >= asked for depth, _ in trials)
+    assert wins == rewards == sum(won for depth, won in trials if depth >= asked)
+    assert sum(belief) == pytest.approx(tried + strength)
 
 
 @pytest.mark.requirement("V1", "V3")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 import subprocess
 import sys
@@ -1181,3 +1182,70 @@ def test_another_thread_recalls_while_episodes_are_learned_anew(tmp_path: Path) 
         )
         memory.episode("fetch", task="fetch").discard()
     assert found == ["the key is under the pot"]
+
+
+@pytest.mark.requirement("B11")
+def test_the_earlier_steps_of_an_option_are_read_while_nobody_takes_them_away(
+    tmp_path: Path,
+) -> None:
+    with Memory.open(tmp_path / "store", embedder=LexicalEmbedder()) as memory:
+        with memory.episode("fetch") as episode:
+            episode.act("north", observation="a hall")
+            episode.end(1.0)
+        held, let_go, hits = threading.Event(), threading.Event(), list[int]()
+
+        def take_in() -> None:
+            with memory.record.reading():
+                held.set()
+                let_go.wait(60)
+
+        with memory.episode("fetch") as episode:
+            (option,) = episode.advise("a hall", ["north"])
+            other = threading.Thread(target=take_in, daemon=True)
+            other.start()
+            assert held.wait(60)
+            reader = threading.Thread(target=lambda: hits.append(len(option.hits)), daemon=True)
+            reader.start()
+            reader.join(0.2)
+            assert not hits, "it read what another thread was changing"
+            let_go.set()
+            reader.join(60)
+            other.join(60)
+            assert hits == [1]
+            episode.discard()
+
+
+@pytest.mark.requirement("B11")
+def test_an_episode_whose_metadata_no_longer_say_what_was_done_teaches_nothing() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    with memory.episode("fetch") as episode:
+        step = episode.act("north", observation="a hall", reward=1.0)
+        episode.end()
+    for changed in (
+        {"reward": "much"}, {"reward": 1e200}, {"actions": 5}, {"action": {"to": 1}},
+        {"observation": ["a", "b"]},
+    ):  # fmt: skip
+        was = {name: step.metadata.get(name) for name in changed}
+        memory.update(step, metadata=changed)
+        with memory.episode("fetch") as episode:
+            assert episode.advise("a hall", ["north"]).best.trials == 0, changed
+            episode.discard()
+        memory.update(step, metadata=was)
+        with memory.episode("fetch") as episode:
+            assert episode.advise("a hall", ["north"]).best.trials == 1
+            episode.discard()
+
+
+@pytest.mark.requirement("B11")
+@pytest.mark.parametrize("reward", [1e101, -1e101, math.inf, math.nan])
+def test_a_reward_that_cannot_be_squared_is_refused(reward: float) -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    with memory.episode("fetch") as episode:
+        with pytest.raises(InvalidInputError, match="reward"):
+            episode.act("north", observation="a hall", reward=reward)
+        for large in (1e100, -1e100, 1e-300):
+            episode.act("north", observation="a hall", reward=large)
+        episode.end()
+    with memory.episode("fetch") as episode:
+        assert math.isfinite(episode.advise("a hall", ["north", "south"]).best.value)
+        episode.discard()

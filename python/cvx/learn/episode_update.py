@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from cvx.cue import cue_hash
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from cvx.learn.model_sync import LearnedModels
-    from cvx.learn.region_mdp import RegionMDP
     from cvx.scoring import UsageCount, UsageTracker
     from cvx.store import Writer
 
@@ -148,24 +148,35 @@ class EpisodeUpdate:
         # A reward is the event's: found by an alias, it decays on the event's own node, from
         # where it reaches all aliases.
         own = self.models.record.own_nodes(list(self.memories))
-        known = self.models.mdp_of(namespace), self.models.usage_of(namespace)
+        mdp, usage = self.models.mdp_of(namespace), self.models.usage_of(namespace)
+
+        @cache
+        def told(region: int, kind: str | None) -> tuple[float, float]:
+            """Return quality of a region and success of a kind of action there, as for a case."""
+            assert mdp is not None
+            success = None if kind is None else mdp.success(region, kind)
+            return mdp.region_quality(region), 0.5 if success is None else success
+
         cases: dict[int, DecayCase] = {}
         for node, one in self.memories.items():
             # What is another's keeps its reward: a failure here says nothing to others.
             if node in index and owner(index.namespace(node))[0] == namespace:
-                cases.setdefault(own.get(node, node), self._case(one, *known))
+                region = None if mdp is None else mdp.region_of(node)
+                kind = one.hit.action and self.models.rules.action_type(one.hit.action)
+                beliefs = (0.5, 0.5) if region is None else told(region, kind)
+                cases.setdefault(own.get(node, node), self._case(one, region, beliefs, usage))
         return cases
 
-    def _case(self, one: Recalled, mdp: RegionMDP | None, usage: UsageTracker | None) -> DecayCase:
+    def _case(
+        self,
+        one: Recalled,
+        region: int | None,
+        beliefs: tuple[float, float],
+        usage: UsageTracker | None,
+    ) -> DecayCase:
         models, episode, hit = self.models, self.episode, one.hit
         origin = models.history.episode(hit.node)
         place = models.history.place(hit.node)
-        region = None if mdp is None else mdp.region_of(hit.node)
-        quality, success = 0.5, None
-        if mdp is not None and region is not None:
-            quality = mdp.region_quality(region)
-            if hit.action is not None:
-                success = mdp.success(region, models.rules.action_type(hit.action))
         used = None if usage is None else usage.count(("node", hit.node))
         return DecayCase(
             expert_task_type=models.history.task_type(hit.node),
@@ -173,8 +184,8 @@ class EpisodeUpdate:
             expert_action=hit.action,
             agent_actions=frozenset(episode.actions),
             followed=one.followed,
-            region_quality=quality,
-            action_success=0.5 if success is None else success,
+            region_quality=beliefs[0],
+            action_success=beliefs[1],
             helped=used.helped if used else 0,
             uses=used.followed if used else 0,
             expert_place=place / len(origin.steps) if origin and place is not None else None,

@@ -4,86 +4,18 @@ from __future__ import annotations
 
 import heapq
 import math
-from bisect import bisect_left
-from collections import Counter, defaultdict
-from typing import NamedTuple, TypeAlias
+from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cvx.arguments import above_zero
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.region_mdp.trajectories import SUCCESS, UNKNOWN
-
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
-Pair: TypeAlias = tuple[int, str]
+from cvx.learn.transition_counts import END, Counts, Floats
 
 _PRECISION = 1e-9
 _MOST_SWEEPS = 10_000
-
-
-class Moves(NamedTuple):
-    """Transition arrays for planning: state, action, next state, weight.
-
-    Attributes
-    ----------
-    base : ndarray of shape (pairs,), float64
-        Of each pair of a state and an action: what it is worth apart from where it leads.
-    pair, to : ndarray of shape (moves,), int64
-        Of each move: its pair, and the state it leads to.
-    weight : ndarray of shape (moves,), float64
-        What the value of that state counts for.
-    order, starts, heads : ndarray, int64
-        As ``by_state`` returns them.
-    """
-
-    base: Floats
-    pair: Ints
-    to: Ints
-    weight: Floats
-    order: Ints
-    starts: Ints
-    heads: Ints
-
-
-def by_state(state: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return pairs in the order of their states, where each state starts in it, and the states."""
-    order = np.argsort(state, kind="stable")
-    starts = np.flatnonzero(np.diff(state[order], prepend=-1))
-    return order, starts, state[order][starts]
-
-
-def carry_back(moves: Moves, values: Floats, *, sweeps: int, enough: float) -> Floats:
-    """Value iteration: propagate values back through transitions.
-
-    Parameters
-    ----------
-    moves : Moves
-    values : ndarray of shape (states,), float64
-        Where to start; states without an action keep theirs. Changed in place.
-    sweeps : int
-        How often at the most.
-    enough : float
-        It is over when no value changes by as much.
-
-    Returns
-    -------
-    ndarray of shape (pairs,), float64
-        What each pair is worth.
-    """
-    worth = moves.base
-    for _ in range(sweeps):
-        ahead = np.bincount(moves.pair, moves.weight * values[moves.to], len(moves.base))
-        worth = moves.base + ahead
-        if not len(moves.heads):
-            break
-        better = np.maximum.reduceat(worth[moves.order], moves.starts)
-        change = float(np.abs(better - values[moves.heads]).max())
-        values[moves.heads] = better
-        if change < enough:
-            break
-    return worth
 
 
 class WayToSuccess(NamedTuple):
@@ -158,11 +90,42 @@ class Planner:
             pair: Counter({there: n for there, n in counts.items() if there != UNKNOWN})
             for pair, counts in mdp.moves(task_type).items()
         }
-        self._table = _Table(mdp, task_type, self._moves, prior_strength)
-        mean = (
-            self._table.alphas / np.bincount(self._table.pair, self._table.alphas)[self._table.pair]
-        )
-        self._action_values, self._values = self._table.solve(mean)
+        pairs = sorted(self._moves)
+        ends = {there for led in self._moves.values() for there in led if there >= 0}
+        self._at = {region: at for at, region in enumerate(sorted(ends | {at for at, _ in pairs}))}
+        self._counts, self._kinds = Counts(None), [*dict.fromkeys(kind for _, kind in pairs)]
+        for region, kind in pairs:
+            pair = self._counts.pair_at(self._at[region], self._kinds.index(kind))
+            for there, n in self._moves[region, kind].items():
+                won = float(there == SUCCESS)
+                self._counts.add(pair, self._at.get(there, END), won, n)
+        chances = [mdp.success(region, kind, task_type) for region, kind in pairs]
+        self._prior = np.array([0.5 if one is None else one for one in chances], dtype=np.float64)
+        self._leaves = np.array([mdp.region_quality(region, task_type) for region in self._at])
+        strength = np.full(len(pairs), prior_strength)
+        self._worth, self._values = self._solve(self._counts.count.all, self._prior, strength)
+
+    def _solve(self, weights: Floats, prior: Floats, strength: Floats) -> tuple[Floats, Floats]:
+        """Return the value of each pair and of each region, where moves have these weights.
+
+        Staying in a region only asks the same question again: it is left out, and the other
+        moves stand for all of it, which gives the same values in fewer sweeps.
+        """
+        counts = self._counts
+        stays = counts.next.all == counts.state.all[counts.pair.all]
+        values = np.append(self._leaves, 0.0)
+        worth = counts.carry_back(
+            values, np.where(stays, 0.0, weights), prior, np.maximum(strength, _PRECISION), 1.0,
+            sweeps=_MOST_SWEEPS, enough=_PRECISION,
+        )  # fmt: skip
+        return worth, values
+
+    def _ranked(self, region: int, worth: Floats) -> list[tuple[str, float]]:
+        """Return the kinds of action of a region by their worth, best first."""
+        pairs = self._counts.pairs_at.get(self._at.get(region, END), ())
+        kinds = [self._kinds[self._counts.action[pair]] for pair in pairs]
+        own = zip(kinds, worth[[*pairs]].tolist(), strict=True)
+        return sorted(own, key=lambda one: (-one[1], one[0]))
 
     def value(self, region: int) -> float:
         """Return the chance to win from a region on when the best is always done.
@@ -174,14 +137,14 @@ class Planner:
         UnknownError
             No such region.
         """
-        at = self._table.state_of.get(region)
+        at = self._at.get(region)
         if at is None:
             return self.mdp.region_quality(region, self.task_type)
         return float(self._values[at])
 
     def _require(self, region: int) -> None:
         # A region of the picture stays one, also when the model has moved on to other regions.
-        if region not in self._table.state_of:
+        if region not in self._at:
             self.mdp.require(region)
 
     def action_values(self, region: int) -> list[tuple[str, float]]:
@@ -193,7 +156,7 @@ class Planner:
             No such region.
         """
         self._require(region)
-        return self._table.ranked(region, self._action_values)
+        return self._ranked(region, self._worth)
 
     def sample_action(self, region: int, rng: np.random.Generator) -> str | None:
         """Return the best action of a model drawn from the posterior: Thompson sampling.
@@ -219,16 +182,11 @@ class Planner:
             No such region.
         """
         self._require(region)
-        table = self._table
-        if region not in self._table.actions_of:
-            return None
-        drawn = rng.gamma(table.alphas)
-        # A sum of zero needs every share to underflow: its pair keeps an even split then.
-        sums = np.bincount(table.pair, drawn)[table.pair]
-        sizes = np.bincount(table.pair)[table.pair]
-        shares = np.where(sums > 0, drawn / np.where(sums > 0, sums, 1.0), 1.0 / sizes)
-        values, _ = table.solve(shares)
-        return table.ranked(region, values)[0][0]
+        # Of a Dirichlet: what was counted, and what the prior says of success and of failure.
+        won, lost = (rng.gamma(self.prior_strength * p) for p in (self._prior, 1.0 - self._prior))
+        weights, strength = rng.gamma(self._counts.count.all), np.maximum(won + lost, _PRECISION)
+        worth, _ = self._solve(weights, won / strength, strength)
+        return next((kind for kind, _ in self._ranked(region, worth)), None)
 
     def way_to_success(self, region: int) -> WayToSuccess | None:
         """Return the most probable way to success over moves that were seen.
@@ -256,7 +214,7 @@ class Planner:
                 return WayToSuccess(_back(came, region), math.exp(-cost))
             if cost > best[here]:
                 continue
-            for action in self._table.actions_of.get(here, ()):
+            for action, _ in self._ranked(here, self._worth):
                 counts = self._moves[(here, action)]
                 total = counts.total() + self.prior_strength
                 for there, n in sorted(counts.items()):
@@ -266,78 +224,6 @@ class Planner:
                         came[there] = (here, action)
                         heapq.heappush(queue, (further, there))
         return None
-
-
-class _Table:
-    """All moves as columns, a row for each place a pair of region and action was seen to lead to.
-
-    ``pair``: which of ``pairs``; ``state``: where it leads, -1 for an end; ``wins``: 1 where that
-    end is success; ``alphas``: parameters of its pair's Dirichlet posterior.
-    """
-
-    def __init__(
-        self,
-        mdp: RegionMDP,
-        task_type: str | None,
-        moves: dict[Pair, Counter[int]],
-        prior: float,
-    ) -> None:
-        self.pairs = sorted(moves)
-        self.actions_of: dict[int, list[str]] = defaultdict(list)
-        for region, action in self.pairs:
-            self.actions_of[region].append(action)
-        ends = {there for counts in moves.values() for there in counts if there >= 0}
-        self.regions = sorted(ends | set(self.actions_of))
-        self.state_of = {region: at for at, region in enumerate(self.regions)}
-        rows: list[tuple[int, int, float, float]] = []
-        for at, (region, action) in enumerate(self.pairs):
-            chance = mdp.success(region, action, task_type)
-            chance = 0.5 if chance is None else chance
-            counts = moves[(region, action)]
-            won = counts[SUCCESS]
-            lost = counts.total() - won - sum(n for there, n in counts.items() if there >= 0)
-            rows.append((at, -1, 1.0, won + prior * chance))
-            rows.append((at, -1, 0.0, lost + prior * (1.0 - chance)))
-            rows += [
-                (at, self.state_of[there], 0.0, n) for there, n in counts.items() if there >= 0
-            ]
-        table = np.array(rows, dtype=np.float64).reshape(-1, 4)
-        self.pair, self.state = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
-        self.wins, self.alphas = table[:, 2], np.maximum(table[:, 3], _PRECISION)
-        own = np.array([self.state_of[region] for region, _ in self.pairs], dtype=np.int64)
-        self._by_state = by_state(own)
-        self._stays = self.state == own[self.pair] if len(own) else np.zeros(0, dtype=bool)
-        self._leaves = np.array(
-            [0.0 if region in self.actions_of else mdp.region_quality(region, task_type)
-             for region in self.regions]
-        )  # fmt: skip
-
-    def solve(self, shares: Floats) -> tuple[Floats, Floats]:
-        """Return the value of each pair and of each state, where moves have these shares.
-
-        Staying in a region only asks the same question again: it is left out, and the other
-        shares stand for all of it, which gives the same values in fewer sweeps.
-        """
-        n = len(self.pairs)
-        stay = np.bincount(self.pair, shares * self._stays, n)
-        scale = 1.0 / (1.0 - stay)
-        base = np.bincount(self.pair, shares * self.wins, n) * scale
-        goes = (self.state >= 0) & ~self._stays
-        pair, state = self.pair[goes], self.state[goes]
-        weight = shares[goes] * scale[pair]
-        values = self._leaves.copy()
-        moves = Moves(base, pair, state, weight, *self._by_state)
-        worth = carry_back(moves, values, sweeps=_MOST_SWEEPS, enough=_PRECISION)
-        return worth, values
-
-    def ranked(self, region: int, worth: Floats) -> list[tuple[str, float]]:
-        """Return the actions of a region by their worth, best first."""
-        at = bisect_left(self.pairs, (region, ""))
-        own = [
-            (action, float(worth[at + place]))
-            for place, action in enumerate(self.actions_of.get(region, ()))
-        ]
-        return sorted(own, key=lambda pair: (-pair[1], pair[0]))
 
 
 def _back(came: dict[int, tuple[int, str]], start: int) -> tuple[tuple[int, str], ...]:

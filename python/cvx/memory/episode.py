@@ -23,7 +23,7 @@ from cvx.errors import (
     warn,
 )
 from cvx.learn.advisor import Observation
-from cvx.learn.advisor.types import restored_action
+from cvx.learn.advisor.types import MOST_REWARD, restored_action
 from cvx.learn.attribution import Outcome, Taken
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.model_sync import TakenBackError
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from cvx.store import Writer
 
 _MOST_LOGGED = 20
-_a_reward = number()
+_a_reward = number(-MOST_REWARD, MOST_REWARD)
 
 
 class RunningEpisode:

@@ -364,7 +364,12 @@ class NamespaceAdvisor:
             self.advisor.discard(key)
             run = None
         if run is None:
-            self._tell(self.advisor, episode, episode.steps)
+            try:
+                self._tell(self.advisor, episode, episode.steps)
+            except (TypeError, ValueError):
+                # The metadata of a step were changed to what no step says: it teaches nothing.
+                self.advisor.discard(key)
+                return
         outcome, last, truncated = self._ending(episode)
         self.advisor.end(key, outcome, observation=last, truncated=truncated)
         self._steps += len(episode.steps)
@@ -384,10 +389,12 @@ class NamespaceAdvisor:
 
     def _known(self, keys: Sequence[str]) -> list[Episode]:
         """Return episodes that were learned, by their keys."""
-        if self._models is None or not keys:
+        models, numbers = self._models, [int(key) for key in keys]
+        if models is None or not numbers:
             return []
-        numbers = [int(key) for key in keys]
-        return self._models.readable(self.namespace, also=self.also, numbers=numbers)
+        # Another thread may be taking in what was closed or erased meanwhile.
+        with self.advisors.shared.record.reading():
+            return models.readable(self.namespace, also=self.also, numbers=numbers)
 
     def hits(
         self, action: Hashable, episodes: Sequence[str], seen: Observation, value: float, k: int

@@ -303,8 +303,11 @@ def _stored(count: float) -> float:
     return int(count) if float(count).is_integer() else count
 
 
+_compact = json.JSONEncoder(separators=(",", ":")).encode
+
+
 def _to_text(context: Hashable, whose: Whose) -> str:
-    return json.dumps(use_context(context, *whose), separators=(",", ":"))
+    return _compact(use_context(context, *whose))
 
 
 def _from_text(text: str) -> tuple[Hashable, Whose]:

@@ -89,7 +89,7 @@ class EpisodeView:
         if wanted is None:
             known = task.menus.get(node)
             pairs = task.counts.pairs_at.get(node, [])
-            tried = [task.actions.names[int(task.counts.action.all[pair])] for pair in pairs]
+            tried = [task.actions.names[task.counts.action[pair]] for pair in pairs]
             wanted = tuple(dict.fromkeys([*(known or ()), *tried]))
             if not wanted:
                 return None
@@ -184,8 +184,8 @@ class EpisodeView:
         pair = menu.pairs[i]
         if pair >= 0:
             for row in counts.rows[pair]:
-                v, b = self._value_of(int(counts.next.all[row]))
-                reward, count = float(counts.reward.all[row]), float(counts.count.all[row])
+                v, b = self._value_of(counts.next[row])
+                reward, count = counts.reward[row], counts.count[row]
                 weight = float(task.weights[row])
                 n += count
                 total += weight
@@ -260,8 +260,8 @@ class EpisodeView:
         if node >= 0:
             counts, names = self.task.counts, self.task.actions.names
             for pair in counts.into.get(node, ()):
-                state = int(counts.state.all[pair])
-                found.append((state, names[int(counts.action.all[pair])]))
+                state = counts.state[pair]
+                found.append((state, names[counts.action[pair]]))
         return found[:_BACK_UPS]
 
     def chances(self, actions: Sequence[Hashable]) -> list[float]:

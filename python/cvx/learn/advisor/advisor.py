@@ -13,7 +13,15 @@ from cvx.errors import InvalidInputError, StoreError
 from cvx.learn.advisor.action_values import EpisodeView
 from cvx.learn.advisor.source_trust import SourceTrust
 from cvx.learn.advisor.task_model import Actions, Foresight, Parts, Task
-from cvx.learn.advisor.types import ActionValue, Observation, Route, Run, Step, Unit
+from cvx.learn.advisor.types import (
+    MOST_REWARD,
+    ActionValue,
+    Observation,
+    Route,
+    Run,
+    Step,
+    Unit,
+)
 from cvx.types import Vector
 
 __all__ = ["ActionValue", "Advisor", "Observation", "Parts", "Route", "Unit"]
@@ -248,8 +256,12 @@ class Advisor:
         actions : sequence of hashable, optional
             What could be done there; default what the last ``options`` was given.
         """
-        if not math.isfinite(reward):
-            raise InvalidInputError(f"the reward is {reward}: give a finite number")
+        if not abs(reward) <= MOST_REWARD:
+            raise InvalidInputError(
+                f"the reward is {reward}: give a number of at most {MOST_REWARD:g}"
+            )
+        # What cannot be counted is refused now, not when the episode has ended.
+        hash(action)
         run = self.running(episode)
         menu = run.menu if actions is None else tuple(actions)
         run.menu = None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cvx.learn.advisor.transition_counts import Floats, Ints
+from cvx.learn.transition_counts import Floats, Ints
 from cvx.types import Vector
 
 _MOST_CELLS = 800

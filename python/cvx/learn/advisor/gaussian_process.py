@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cvx.learn.advisor.transition_counts import Floats, Ints
+from cvx.learn.transition_counts import Floats, Ints
 
 _START = {
     "everywhere": 0.02, "action": 0.05, "words": 0.25, "near": 0.1, "own": 0.05,

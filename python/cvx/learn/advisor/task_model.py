@@ -15,8 +15,8 @@ import numpy as np
 
 from cvx.learn.advisor.continuous_states import Transition, VectorModel
 from cvx.learn.advisor.gaussian_process import GaussianProcess, Sample
-from cvx.learn.advisor.transition_counts import END, Column, Counts, Floats, Ints
 from cvx.learn.advisor.types import (
+    MOST_REWARD,
     Basis,
     Key,
     Observation,
@@ -28,7 +28,7 @@ from cvx.learn.advisor.types import (
     restored_action,
 )
 from cvx.learn.decay import DecayCase, DecayPolicy
-from cvx.learn.planner import Moves, by_state, carry_back
+from cvx.learn.transition_counts import END, Column, Counts, Floats, Ints
 from cvx.statistics import Beta, backed_off
 from cvx.types import Vector
 
@@ -236,7 +236,6 @@ class Task:
         self.process = GaussianProcess(relevance=parts.relevance)
         self.mean, self.variance = Column(np.float64), Column(np.float64)
         self._told = Column(np.float64), Column(np.float64)
-        self._order: tuple[Ints, Ints, Ints] = (np.zeros(0, np.int64),) * 3
         self._stale = True
         self.foresight: Foresight | None = None
         self.episodes = 0
@@ -433,7 +432,7 @@ class Task:
             cells[1] = self._goodness[action]
         state = self.states.get(key)
         pair = None if state is None else self.counts.pair_of.get((state, action))
-        if pair is not None and pair < len(self.worth) and self.counts.n.all[pair] > 0:
+        if pair is not None and pair < len(self.worth) and self.counts.n[pair] > 0:
             cells[2] = 1.0, self._share(self.worth[pair])
         return cells
 
@@ -454,8 +453,8 @@ class Task:
             tried = _evenly(np.flatnonzero(task.counts.n.all[: len(task.worth)] > 0), _MOST_JUDGED)
             share = task._share(task.worth[tried])
             for pair, own in zip(tried.tolist(), share.tolist(), strict=True):
-                key = task.names[int(task.counts.state.all[pair])]
-                action = task.actions.names[int(task.counts.action.all[pair])]
+                key = task.names[task.counts.state[pair]]
+                action = task.actions.names[task.counts.action[pair]]
                 told = self.elsewhere(key, action, but=task)
                 if told is not None:
                     missed += (own - told.mean) ** 2
@@ -563,7 +562,7 @@ class Task:
         if state is not None:
             here = self.counts.pairs_at.get(state)
             if here:
-                return [names[int(self.counts.action.all[pair])] for pair in here]
+                return [names[self.counts.action[pair]] for pair in here]
         return [names[at] for at in dict.fromkeys(self.counts.action.all.tolist())]
 
     # --- learning
@@ -581,7 +580,7 @@ class Task:
         """
         counts = self.counts
         for pair in np.flatnonzero(counts.n.all > 0).tolist():
-            quality = float(np.clip(self.values[counts.state.all[pair]], 0.0, 1.0))
+            quality = float(np.clip(self.values[counts.state[pair]], 0.0, 1.0))
             case = DecayCase(self.name, task, followed=pair in acted, region_quality=quality)
             counts.fade(pair, policy.factor(case))
 
@@ -774,7 +773,7 @@ class Task:
         if self.unit == "P(success)":
             return 0.0, 1.0
         low, high = min(0.0, least), max(0.0, most)
-        return low, high if high > low else low + 1.0
+        return low, high if high - low > 1.0 / MOST_REWARD else low + 1.0
 
     def _targets(self, values: Floats, least: float) -> tuple[Floats, float]:
         c = self.counts
@@ -846,23 +845,16 @@ class Task:
         pairs = len(c.rows)
         if not pairs:
             return values, np.zeros(0)
-        if len(self._order[0]) != pairs:
-            self._order = by_state(c.state.all)
         sweeps = max(12, min(sweeps, _WORK // max(1, len(c.pair))))
-        total = np.bincount(c.pair.all, weights, pairs) + strength
-        base = (np.bincount(c.pair.all, weights * c.reward.all, pairs) + strength * prior) / total
-        share = weights / total[c.pair.all] * self.parts.gamma
         if leaf is not None:
             bare = np.ones(states, dtype=bool)
-            bare[self._order[2]] = False
+            bare[c.acted_in] = False
             values[:-1][bare] = leaf
         low, high = self.range()
-        worth = carry_back(
-            Moves(base, c.pair.all, c.next.all, share, *self._order),
-            values,
-            sweeps=sweeps if self.parts.planning else 1,
-            enough=1e-4 * (high - low),
-        )
+        worth = c.carry_back(
+            values, weights, prior, strength, self.parts.gamma,
+            sweeps=sweeps if self.parts.planning else 1, enough=1e-4 * (high - low),
+        )  # fmt: skip
         return values, worth
 
     def random(self, *about: int) -> np.random.Generator:

@@ -16,6 +16,9 @@ Basis: TypeAlias = Literal["state", "near", "region", "task", "other tasks", "ev
 NARROWEST: tuple[Basis, ...] = get_args(Basis)
 """What advice can rest on, from the narrowest to the widest."""
 
+MOST_REWARD = 1e100
+"""How large a reward can be: squares of larger ones are no numbers any more."""
+
 Unit: TypeAlias = Literal["P(success)", "return"]
 Key: TypeAlias = Hashable
 

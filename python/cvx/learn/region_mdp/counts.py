@@ -7,19 +7,26 @@ from collections import Counter, defaultdict
 from collections.abc import (
     Callable,
     Collection,
-    Hashable,
-    Iterable,
     Iterator,
     Mapping,
     Sequence,
     Set,
 )
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from cvx.learn.region_mdp.trajectories import Trajectory, locate_by_vector, vector_of
+from cvx.learn.region_mdp.trajectories import (
+    SUCCESS,
+    UNKNOWN,
+    Trajectory,
+    end_of,
+    locate_by_vector,
+    vector_of,
+)
+from cvx.learn.transition_counts import Counts
 from cvx.statistics import Beta, backed_off
 from cvx.types import Vector
 
@@ -29,135 +36,20 @@ if TYPE_CHECKING:
 
 ANYWHERE = -1
 
-Cell: TypeAlias = tuple[int, int | None, str | None, *tuple[str | None, ...]]
-"""Level, region, family of goals; then the kind of action, and the phase, where they count."""
-
-Context = Hashable
-Totals: TypeAlias = tuple[float, float, float]
-"""Trials, wins and summed rewards."""
-
-NO_TRIAL = 1e-9
-"""No trial weighs so little: what is left of a sum of weights that were taken back is less."""
-
-_NEVER = (0, 0, 0.0)
-
 Place: TypeAlias = tuple[int, int | None]
 """Level and region."""
 
-Moves: TypeAlias = dict[int, float]
-"""Where an action led, and how often."""
+Cell: TypeAlias = tuple[int, int | None, str | None, *tuple[str, ...]]
+"""Level, region, family of goals; then the phase, where it counts."""
+
+Context: TypeAlias = tuple[Cell, str | None]
+"""Where, and which kind of action; None for all of them."""
 
 Tally: TypeAlias = dict[tuple[str, ...], tuple[float, float]]
 """How often a sequence of kinds of action was tried, and how often it won."""
 
 Phase: TypeAlias = Callable[[Sequence[str]], str]
 """From the kinds of action done so far in an episode to a word for where it stands."""
-
-
-class SuccessCounts:
-    """Trials, successes and summed rewards by context, with estimates that back off.
-
-    Parameters
-    ----------
-    prior_strength : float, default 2.0
-        How many trials the more general context is worth; above 0.
-    parts : sequence of SuccessCounts, optional
-        Count nothing here: what these count is added up, also what they count later.
-
-    Attributes
-    ----------
-    cells : mapping of context to (float, float, float)
-        Trials, wins and summed rewards, each trial by its weight; whole numbers where all weigh 1.
-
-    Examples
-    --------
-    >>> counts = SuccessCounts(prior_strength=2.0)
-    >>> for won in (True, True, True, False):
-    ...     counts.add(["everywhere"], float(won), won)
-    >>> counts.add(["everywhere", "here"], 1.0, True)
-    >>> round(counts.estimate(["everywhere"]), 4)          # (4 + 2 * 1/2) / (5 + 2)
-    0.7143
-    >>> round(counts.estimate(["everywhere", "here"]), 4)  # (1 + 2 * 2/3) / (1 + 2)
-    0.7778
-    """
-
-    def __init__(
-        self, prior_strength: float = 2.0, parts: Sequence[SuccessCounts] | None = None
-    ) -> None:
-        self.prior_strength = prior_strength
-        # Tuples of numbers: the garbage collector passes over them.
-        self.own: dict[Context, Totals] = {}
-        self.cells: Mapping[Context, Totals] = (
-            self.own if parts is None else _Sums([part.cells for part in parts])
-        )
-
-    def add(self, contexts: Iterable[Context], reward: float, won: bool, times: float = 1) -> None:
-        """Count one trial in each of the contexts, ``times`` of it; less than 0 takes it back."""
-        cells = self.own
-        reward *= times
-        win = times if won else 0
-        for context in contexts:
-            trials, wins, rewards = cells.get(context, _NEVER)
-            if trials + times > NO_TRIAL:
-                cells[context] = (trials + times, wins + win, rewards + reward)
-            else:
-                del cells[context]
-
-    def trials(self, context: Context) -> float:
-        """Return how often the context was counted."""
-        return self.cells.get(context, _NEVER)[0]
-
-    def wins(self, context: Context) -> float:
-        """Return how often it was counted as a success."""
-        return self.cells.get(context, _NEVER)[1]
-
-    def mean_reward(self, context: Context) -> float | None:
-        """Return the mean reward, or None where nothing was counted."""
-        cell = self.cells.get(context)
-        return cell[2] / cell[0] if cell else None
-
-    def estimate(self, chain: Sequence[Context]) -> float:
-        """Return the success rate of the last context, smoothed by those before it.
-
-        The mean of ``posterior``.
-        """
-        return self.posterior(chain).mean
-
-    def posterior(self, chain: Sequence[Context]) -> Beta:
-        """Return what is believed of the success rate of the last context.
-
-        A context without trials of its own passes on its prior; see ``backed_off``.
-
-        Parameters
-        ----------
-        chain : sequence of contexts
-            From the most general to the most specific, each holding those after it.
-        """
-        cells = [(cell[0], cell[1]) for at in chain if (cell := self.cells.get(at)) is not None]
-        if chain and chain[-1] not in self.cells:
-            # Nothing was counted there: only the prior that the wider contexts give it is left.
-            cells.append((0.0, 0.0))
-        return backed_off(cells, self.prior_strength)
-
-
-class _Sums(Mapping[Context, Totals]):
-    """The cells of several counts, added up when they are asked for."""
-
-    def __init__(self, parts: Sequence[Mapping[Context, Totals]]) -> None:
-        self._parts = parts
-
-    def __getitem__(self, context: Context) -> Totals:
-        found = [cell for part in self._parts if (cell := part.get(context)) is not None]
-        if not found:
-            raise KeyError(context)
-        trials, wins, rewards = map(sum, zip(*found, strict=True))
-        return trials, wins, rewards
-
-    def __iter__(self) -> Iterator[Context]:
-        return iter({context: None for part in self._parts for context in part})
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,42 +86,56 @@ class ReaderCounts:
     ----------
     episodes : int
         How many were counted.
-    counts : SuccessCounts
-        Trials and wins by cell.
-    moves : dict of (int, str) to Counter
-        How often an action led where, by region and kind of action.
-    seen : dict of cell to Counter
-        How often each kind of action was done there.
-    whole : dict of (str or None) to Tally
-        Whole episodes by family of goals.
+    names : dict of hashable to int
+        Cells, kinds of action and ends, by which the table knows them.
+    table : Counts
+        In a cell an action led to how its episode ended; in a place, without a family, to where it
+        led; whole episodes are actions in the cell of their family alone.
     """
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
         self.episodes = 0
-        self.counts = SuccessCounts(reading.prior_strength)
-        self.moves: dict[tuple[int, str], Counter[int]] = defaultdict(Counter)
-        self.seen: dict[Cell, Counter[str]] = defaultdict(Counter)
-        self.whole: dict[str | None, Tally] = defaultdict(dict)
+        self.names: dict[Any, int] = {}
+        self.table = Counts(None)
+        self._told: list[Any] = []
 
-    def tables(self) -> Sequence[dict[Any, Any]]:
-        """Return everything that grows."""
-        return self.counts.own, self.moves, self.seen, self.whole
+    def _number(self, name: Any) -> int:
+        number = self.names.setdefault(name, len(self._told))
+        if number == len(self._told):
+            self._told.append(name)
+        return number
 
-    def to_list(self) -> list[Any]:
-        """Return all that was counted as lists of pairs."""
-        own, *nested = self.tables()
-        listed = ([[key, [*inner.items()]] for key, inner in table.items()] for table in nested)
-        return [self.episodes, [*own.items()], *listed]
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that was counted as lists and arrays."""
+        return {"episodes": self.episodes, "names": self._told, "table": self.table.saved()}
 
-    def restore(self, told: Sequence[Any]) -> None:
-        """Take over what ``to_list`` returned, be it read from JSON."""
-        self.episodes, own, moves, seen, whole = told
-        self.counts.own.update((tuple(key), tuple(totals)) for key, totals in own)
-        for table, listed in ((self.moves, moves), (self.seen, seen)):
-            table.update((tuple(key), Counter(dict(inner))) for key, inner in listed)
-        for family, inner in whole:
-            self.whole[family] = {tuple(template): tuple(n) for template, n in inner}
+    def restore(self, told: Mapping[str, Any]) -> None:
+        """Take over what ``to_dict`` returned, be it read from JSON."""
+        for name in told["names"]:
+            self._number(tuple(name) if isinstance(name, list) else name)
+        n = len(told["names"])
+        self.episodes, self.table = told["episodes"], Counts.restored(told["table"], None, n, n)
+
+    def add(self, cell: Any, action: Any, to: int, reward: float, weight: float) -> None:
+        """Count what an action led to, ``weight`` times; less than 0 takes it back."""
+        pair = self.table.pair_at(self._number(cell), self._number(action))
+        self.table.add(pair, self._number(to), reward, weight)
+
+    def led(self, cell: Any, action: Any = None) -> Iterator[tuple[Any, int, float, float]]:
+        """Yield each action in a cell, or one: what it led to, how often, and the mean reward."""
+        table, state = self.table, self.names.get(cell, -1)
+        if action is None:
+            pairs: Sequence[int] = table.pairs_at.get(state, ())
+        else:
+            pair = table.pair_of.get((state, self.names.get(action, -1)))
+            pairs = () if pair is None else (pair,)
+        for pair in pairs:
+            for row in table.rows[pair]:
+                n = table.count[row]
+                if n:
+                    told = self._told[table.action[pair]], self._told[table.next[row]]
+                    yield *told, int(n) if n.is_integer() else n, table.reward[row]
 
     def count(
         self, trajectory: Trajectory, places: Callable[[int], Sequence[Place]], times: int
@@ -246,35 +152,24 @@ class ReaderCounts:
         """
         if not trajectory.weight or not trajectory.nodes:
             return
-        weight: Any = times * trajectory.weight
-        task = trajectory.task_type
+        weight, success_above = times * trajectory.weight, self.reading.success_above
+        task, won = trajectory.task_type, trajectory.won(success_above)
         families = (None,) if task is None else (None, task)
-        success_above = self.reading.success_above
-        won = trajectory.won(success_above)
         moves = list(trajectory.moves(success_above))
-        done: list[str] = []
-        phases = []
         # Phases are the caller's to name: should that fail, nothing is counted yet.
-        for move in moves:
-            phases.append(self.reading.phase_of(done))
-            done.append(move.action)
+        done = [move.action for move in moves]
+        phases = [self.reading.phase_of(done[:at]) for at in range(len(done))]
         self.episodes += times
-        if won is not None:
+        for family in families:
+            self.add((family,), trajectory.template(), end_of(won), 0.0, weight)
+        for move, phase in zip(moves, phases, strict=True):
+            here, *around = places(move.region)
+            self.add(here, move.action, move.arrived, 0.0, weight)
+            end = UNKNOWN if move.reward is None else end_of(move.won)
             for family in families:
-                more(self.whole[family], trajectory.template(), won, weight)
-        for (region, action, arrived, reward, success), phase in zip(moves, phases, strict=True):
-            tallied: list[tuple[Counter[Any], object]] = [(self.moves[(region, action)], arrived)]
-            around: list[Place] = [(ANYWHERE, None), *places(region)]
-            cells = [(level, at, family) for level, at in around for family in families]
-            tallied += [(self.seen[cell], action) for cell in cells]
-            for counter, key in tallied:
-                counter[key] += weight
-                if times < 0 and counter[key] <= NO_TRIAL:
-                    del counter[key]
-            if success is not None and reward is not None:
-                contexts: list[Cell] = [(*cell, kind) for cell in cells for kind in (None, action)]
-                contexts += [(*around[1], family, action, phase) for family in families]
-                self.counts.add(contexts, reward, success, weight)
+                cells: list[Cell] = [(*at, family) for at in ((ANYWHERE, None), here, *around)]
+                for cell in (*cells, (*here, family, phase)):
+                    self.add(cell, move.action, end, move.reward or 0.0, weight)
 
 
 class AskerCounts:
@@ -282,50 +177,62 @@ class AskerCounts:
 
     Parameters
     ----------
-    reading : Reading
-        How episodes are read.
+    prior_strength : float, default 2.0
+        How many trials the more general context is worth; above 0.
     parts : sequence of ReaderCounts
         Of the episodes that the asker may read; they may go on counting.
-
-    Attributes
-    ----------
-    counts : SuccessCounts
-        Trials and wins by cell.
     """
 
-    def __init__(self, reading: Reading, parts: Sequence[ReaderCounts]) -> None:
-        self._parts = parts
-        self.counts = (
-            parts[0].counts
-            if len(parts) == 1
-            else SuccessCounts(reading.prior_strength, [part.counts for part in parts])
-        )
+    def __init__(self, prior_strength: float, parts: Sequence[ReaderCounts]) -> None:
+        self.prior_strength, self._parts = prior_strength, parts
         self._best: dict[str | None, tuple[tuple[str, ...], float]] = {}
 
     def __len__(self) -> int:
         return sum(part.episodes for part in self._parts)
 
+    def _led(self, cell: Any, action: Any = None) -> Iterator[tuple[Any, int, float, float]]:
+        return chain.from_iterable(part.led(cell, action) for part in self._parts)
+
+    def totals(self, context: Context) -> tuple[float, float, float]:
+        """Return trials, wins and summed rewards of a context, each trial by its weight."""
+        trials = wins = rewards = 0.0
+        for _, end, n, reward in self._led(*context):
+            if end != UNKNOWN:
+                trials, rewards = trials + n, rewards + n * reward
+                wins += n * (end == SUCCESS)
+        return trials, wins, rewards
+
+    def posterior(self, contexts: Sequence[Context]) -> Beta:
+        """Return what is believed of the success rate of the last context.
+
+        A context without trials of its own passes on its prior; see ``backed_off``.
+
+        Parameters
+        ----------
+        contexts : sequence of Context
+            From the most general to the most specific, each holding those after it.
+        """
+        *wider, own = (self.totals(context)[:2] for context in contexts)
+        return backed_off([*(one for one in wider if one[0]), own], self.prior_strength)
+
     def seen(self, cell: Cell) -> list[str]:
         """Return the kinds of action that were done somewhere."""
-        found = (part.seen.get(cell) for part in self._parts)
-        return list(dict.fromkeys(action for seen in found if seen for action in seen))
+        return list(dict.fromkeys(action for action, *_ in self._led(cell)))
 
-    def moves(self, region: int, action: str) -> Mapping[int, float]:
+    def moves(self, here: Place, action: str) -> Counter[int]:
         """Return where an action led from a region, and how often."""
         out: Counter[int] = Counter()
-        for part in self._parts:
-            for there, n in part.moves.get((region, action), {}).items():
-                out[there] += n
+        for _, there, n, _ in self._led(here, action):
+            out[there] += n  # type: ignore[assignment]
         return out
 
     def best_whole(self, family: str | None) -> tuple[tuple[str, ...], float]:
         """Return ``best_template`` of the whole episodes of a family of goals, or of all."""
         if family not in self._best:
             tally: Tally = {}
-            for part in self._parts:
-                for template, (trials, wins) in part.whole.get(family, {}).items():
-                    before = tally.get(template, (0, 0))
-                    tally[template] = before[0] + trials, before[1] + wins
+            for template, end, n, _ in self._led((family,)):
+                if end != UNKNOWN:
+                    more(tally, template, end == SUCCESS, n)
             self._best[family] = best_template(tally)
         return self._best[family]
 
@@ -347,12 +254,9 @@ def best_template(tally: Tally) -> tuple[tuple[str, ...], float]:
 
 
 def more(tally: Tally, template: tuple[str, ...], won: bool, weight: float) -> None:
-    """Count one more try of a template, or one less."""
+    """Count one more try of a template."""
     trials, wins = tally.get(template, (0, 0))
-    if trials + weight > NO_TRIAL:
-        tally[template] = (trials + weight, wins + won * weight)
-    else:
-        del tally[template]
+    tally[template] = (trials + weight, wins + won * weight)
 
 
 class RegionCounts:
@@ -468,15 +372,15 @@ class RegionCounts:
             )
         return [(self.level, region), *zip(self.upper, around, strict=False)]
 
-    def to_dict(self, readers: Collection[str] | None) -> dict[str, list[Any]]:
+    def to_dict(self, readers: Collection[str] | None) -> dict[str, dict[str, Any]]:
         """Return what was counted that an asker may know, by who may read it."""
         return {
-            name: part.to_list()
+            name: part.to_dict()
             for name, part in self._parts.items()
             if readers is None or name in readers
         }
 
-    def restore(self, told: Mapping[str, Sequence[Any]]) -> None:
+    def restore(self, told: Mapping[str, Mapping[str, Any]]) -> None:
         """Take over what ``to_dict`` returned of episodes that are added uncounted."""
         for name, counted in told.items():
             part = self._parts[name] = ReaderCounts(self.reading)
@@ -524,7 +428,7 @@ class RegionCounts:
         if found is None:
             # Sums are made in the order in which the parts came, whoever asks.
             parts = [p for name, p in self._parts.items() if readers is None or name in readers]
-            found = self._known[readers] = AskerCounts(self.reading, parts)
+            found = self._known[readers] = AskerCounts(self.reading.prior_strength, parts)
         return found
 
     def readable(self, readers: Collection[str] | None) -> Iterator[Trajectory]:
@@ -538,7 +442,11 @@ class RegionCounts:
         """
         tables: list[list[Any] | dict[Any, Any]] = [
             self.trajectories, self.counted, self.visits, self.region_of, self._around,
-            *(table for part in self._parts.values() for table in part.tables()),
+            *(
+                held
+                for part in self._parts.values()
+                for held in (part.names, part.table.rows, part.table.pair_of, part.table.pairs_at)
+            ),
         ]  # fmt: skip
         for table in tables:
             while table and most > 0:

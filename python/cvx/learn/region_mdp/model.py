@@ -13,6 +13,7 @@ from cvx.learn.region_mdp.counts import (
     ANYWHERE,
     AskerCounts,
     Cell,
+    Context,
     Phase,
     Reading,
     best_template,
@@ -52,7 +53,7 @@ class RegionMDP:
     A state is a region, an action a kind of action, and the last step of an episode leads into
     ``SUCCESS``, ``FAILURE`` or ``UNKNOWN``. Estimates from few episodes borrow: from all actions,
     to the action anywhere, to the action in this family of goals, to it in ever smaller regions
-    around the place, each the prior of the next (``SuccessCounts.estimate`` has the formula).
+    around the place, each the prior of the next (``cvx.statistics.backed_off`` has the formula).
 
     Parameters
     ----------
@@ -210,17 +211,14 @@ class RegionMDP:
 
     def _chain(
         self, region: int, task_type: str | None, action: str | None, phase: str | None = None
-    ) -> list[Cell]:
-        chain: list[Cell] = [(ANYWHERE, None, None, None)]
-        if action is not None:
-            chain.append((ANYWHERE, None, None, action))
-        if task_type is not None:
-            chain.append((ANYWHERE, None, task_type, action))
-        places = reversed(self._epochs.now.places(region))
-        chain.extend((level, at, task_type, action) for level, at in places)
-        if phase is not None:
-            chain.append((self.level, region, task_type, action, phase))
-        return chain
+    ) -> list[Context]:
+        anywhere = (ANYWHERE, None)
+        cells: list[Cell] = [(*anywhere, None)] if action is None else []
+        cells += [] if task_type is None else [(*anywhere, task_type)]
+        cells += [(*place, task_type) for place in reversed(self._epochs.now.places(region))]
+        cells += [] if phase is None else [(self.level, region, task_type, phase)]
+        wider: list[Context] = [((*anywhere, None), None), ((*anywhere, None), action)]
+        return [*(wider if action is not None else ()), *((cell, action) for cell in cells)]
 
     def require(self, region: int) -> None:
         """Raise an ``UnknownError`` unless the number is that of a region."""
@@ -296,7 +294,7 @@ class RegionMDP:
             for level, at in own + borrowed if self.score == "beta" else own:
                 actions = known.seen((level, at, family))
                 if actions:
-                    trials = known.counts.trials((level, at, family, None))
+                    trials, *_ = known.totals(((level, at, family), None))
                     return actions, Basis(self._place(level), family, trials)
         return [], NOTHING
 
@@ -341,17 +339,14 @@ class RegionMDP:
         if phase is not None and action is None:
             raise InvalidInputError(f"phase {phase!r} without an action: give one")
         self.require(region)
-        chain = self._chain(region, task_type, action, phase)
-        counts = self._known.counts
+        contexts, known = self._chain(region, task_type, action, phase), self._known
         basis = NOTHING
-        for context in reversed(chain):
-            trials = counts.trials(context)
+        for cell, kind in reversed(contexts):
+            trials, *_ = known.totals((cell, kind))
             if trials:
-                basis = Basis(self._place(context[0]), context[2], trials)
+                basis = Basis(self._place(cell[0]), cell[2], trials)
                 break
-        return Estimate(
-            counts.posterior(chain), basis, counts.trials(chain[-1]), counts.wins(chain[-1])
-        )
+        return Estimate(known.posterior(contexts), basis, *known.totals(contexts[-1])[:2])
 
     def success(
         self, region: int, action: str, task_type: str | None = None, phase: str | None = None
@@ -373,9 +368,10 @@ class RegionMDP:
         self, region: int, action: str | None, task_type: str | None, phase: str | None
     ) -> float | None:
         if self.score == "mean":
-            exact = (self.level, region, task_type, action)
-            return self._known.counts.mean_reward(exact if phase is None else (*exact, phase))
-        return self._known.counts.estimate(self._chain(region, task_type, action, phase))
+            exact = (self.level, region, task_type, *(() if phase is None else (phase,)))
+            trials, _, rewards = self._known.totals((exact, action))
+            return rewards / trials if trials else None
+        return self._known.posterior(self._chain(region, task_type, action, phase)).mean
 
     def region_quality(self, region: int, task_type: str | None = None) -> float:
         """Return the chance of success of an episode that acts in the region, in [0, 1].
@@ -398,7 +394,7 @@ class RegionMDP:
         ``s_next`` may be ``SUCCESS``, ``FAILURE`` or ``UNKNOWN``.
         """
         self._epochs.fresh()
-        counts = self._known.moves(s, a)
+        counts = self._known.moves((self.level, s), a)
         return counts[s_next] / sum(counts.values()) if s_next in counts else 0.0
 
     def transitions(self, region: int, action: str) -> Dirichlet:
@@ -414,8 +410,8 @@ class RegionMDP:
             No such region.
         """
         self.require(region)
-        chance = self._known.counts.estimate(self._chain(region, None, action))
-        counts = self._known.moves(region, action)
+        chance = self._known.posterior(self._chain(region, None, action)).mean
+        counts = self._known.moves((self.level, region), action)
         alphas = {there: float(n) for there, n in sorted(counts.items()) if there != UNKNOWN}
         for end, share in ((SUCCESS, chance), (FAILURE, 1.0 - chance)):
             alphas[end] = alphas.get(end, 0.0) + self.prior_strength * share

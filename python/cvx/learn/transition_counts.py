@@ -1,10 +1,15 @@
-"""Counts of transitions and rewards by state and action; older ones fade after a change."""
+"""Counts of what actions led to, by state and action, and values carried back through them.
+
+The one table behind advice, the region model and its planner: what an action led to in a state,
+with which reward, and how often.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Self, TypeAlias
 
@@ -19,6 +24,9 @@ END = -1
 
 _LATE = (1, 2, 3, 4, 6, 8, 12)
 """How many of the last outcomes are held against the older ones, to see a change."""
+
+NO_TRIAL = 1e-9
+"""No trial weighs so little: what is left of a sum of weights that were taken back is less."""
 
 
 class Column:
@@ -47,6 +55,12 @@ class Column:
         self._held[self._n] = value
         self._n += 1
 
+    def __getitem__(self, at: int) -> Any:
+        return self._held.item(at)
+
+    def __setitem__(self, at: int, value: float) -> None:
+        self._held[at] = value
+
     @property
     def all(self) -> Any:
         """The values, as a view that writes through."""
@@ -61,9 +75,10 @@ class Counts:
 
     Parameters
     ----------
-    gate : float, default 100
+    gate : float, optional
         By what factor the Dirichlet evidence must favour a change for the outcomes of a pair that
-        are older than it to be dropped; infinity never drops any.
+        are older than it to be dropped; infinity never drops any. None: their order is not kept,
+        nor what leads into a state.
 
     Attributes
     ----------
@@ -80,8 +95,8 @@ class Counts:
         last one before.
     """
 
-    def __init__(self, gate: float = 100.0) -> None:
-        self._gate = math.log(gate)
+    def __init__(self, gate: float | None = 100.0) -> None:
+        self._gate = None if gate is None else math.log(gate)
         self.pair_of: dict[tuple[int, int], int] = {}
         self.pairs_at: dict[int, list[int]] = {}
         self.state, self.action, self.n = Column(np.int64), Column(np.int64), Column(np.float64)
@@ -92,7 +107,9 @@ class Counts:
         # Of each row: the size of its first reward.
         self._size = Column(np.float64)
         self._row_of: dict[tuple[int, int, float], int] = {}
-        self._late: list[deque[tuple[int, float]]] = []
+        self._late: dict[int, deque[tuple[int, float]]] = {}
+        # Pairs in the order of their states, where each state starts in it, and the states.
+        self._order: tuple[Ints, Ints, Ints] = (np.zeros(0, np.int64),) * 3
         self.repeats = self.surprises = 0.0
         self.dropped = 0
 
@@ -106,7 +123,6 @@ class Counts:
             self.action.append(action)
             self.n.append(0.0)
             self.rows.append([])
-            self._late.append(deque(maxlen=_LATE[-1]))
         return pair
 
     def add(self, pair: int, next_state: int, reward: float, weight: float = 1.0) -> None:
@@ -119,10 +135,10 @@ class Counts:
             Or ``END``.
         reward : float
         weight : float, default 1
-            How much it counts: the trust in who tells it.
+            How much it counts: the trust in who tells it. Below 0 it is taken back.
         """
         # Rewards of one size are one outcome, told by its mean: they may differ every time.
-        size = float(f"{reward:.1g}")
+        size = _size(reward)
         key = (pair, next_state, size)
         row = self._row_of.get(key)
         if row is None:
@@ -133,29 +149,88 @@ class Counts:
             self._size.append(size)
             self.count.append(0.0)
             self.rows[pair].append(row)
-            if next_state != END:
+            if next_state != END and self._gate is not None:
                 self.into.setdefault(next_state, set()).add(pair)
-        late = self._late[pair]
-        if late:
-            self.repeats += weight
-            self.surprises += weight * (late[-1][0] != row)
-        late.append((row, weight))
-        self.count.all[row] += weight
-        if weight > 0:
-            held = self.reward.all[row]
-            self.reward.all[row] = held + (reward - held) * weight / self.count.all[row]
-        self.n.all[pair] += weight
+        if self._gate is not None:
+            late = self._late.setdefault(pair, deque(maxlen=_LATE[-1]))
+            if late:
+                self.repeats += weight
+                self.surprises += weight * (late[-1][0] != row)
+            late.append((row, weight))
+        left = self.count[row] + weight
+        self.count[row] = left if left > NO_TRIAL else 0.0
+        if left > NO_TRIAL:
+            mean = self.reward[row]
+            self.reward[row] = mean + (reward - mean) * weight / left
+        self.n[pair] += weight
+
+    @property
+    def acted_in(self) -> Ints:
+        """The states in which something can be done."""
+        if len(self._order[0]) != len(self.rows):
+            order = np.argsort(self.state.all, kind="stable")
+            states = self.state.all[order]
+            starts = np.flatnonzero(np.diff(states, prepend=-1))
+            self._order = order, starts, states[starts]
+        return self._order[2]
+
+    def carry_back(
+        self, values: Floats, weights: Floats, prior: Floats, strength: Floats, gamma: float,
+        *, sweeps: int, enough: float,
+    ) -> Floats:  # fmt: skip
+        """Carry values back through what was counted: value iteration.
+
+        Parameters
+        ----------
+        values : ndarray of shape (states + 1,), float64
+            Where to start, with a last 0 for the end; states in which nothing can be done keep
+            theirs. Changed in place.
+        weights : ndarray of shape (rows,), float64
+            How often each outcome is taken to have come: as counted, or as drawn from that.
+        prior, strength : ndarray of shape (pairs,), float64
+            What each pair is expected to be worth, and how many trials that counts as.
+        gamma : float
+            What a value is worth one step before.
+        sweeps : int
+            How often at the most.
+        enough : float
+            It is over when no value changes by as much.
+
+        Returns
+        -------
+        ndarray of shape (pairs,), float64
+            What each pair is worth.
+
+        References
+        ----------
+        Bellman 1957, Dynamic Programming.
+        """
+        pair, to, pairs, heads = self.pair.all, self.next.all, len(self.rows), self.acted_in
+        order, starts, _ = self._order
+        total = np.bincount(pair, weights, pairs) + strength
+        base = (np.bincount(pair, weights * self.reward.all, pairs) + strength * prior) / total
+        share = weights / total[pair] * gamma
+        worth = base
+        for _ in range(sweeps if pairs else 0):
+            worth = base + np.bincount(pair, share * values[to], pairs)
+            better = np.maximum.reduceat(worth[order], starts)
+            change = float(np.abs(better - values[heads]).max())
+            values[heads] = better
+            if change < enough:
+                break
+        return worth
 
     def saved(self) -> dict[str, Any]:
         """Return all of it as numbers and arrays."""
-        late = [one for kept in self._late for one in kept]
+        kept = [self._late.get(pair, ()) for pair in range(len(self.rows))]
+        late = [one for some in kept for one in some]
         return {
             "pairs": [self.state.all, self.action.all, self.n.all],
             "rows": [
                 column.all for column in (self.pair, self.next, self.reward, self._size, self.count)
             ],
             "late": [
-                np.array([len(kept) for kept in self._late], dtype=np.int64),
+                np.array([len(some) for some in kept], dtype=np.int64),
                 np.array([row for row, _ in late], dtype=np.int64),
                 np.array([weight for _, weight in late], dtype=np.float64),
             ],
@@ -163,7 +238,9 @@ class Counts:
         }
 
     @classmethod
-    def restored(cls, told: Mapping[str, Any], gate: float, states: int, actions: int) -> Self:
+    def restored(
+        cls, told: Mapping[str, Any], gate: float | None, states: int, actions: int
+    ) -> Self:
         """Return what was saved; states and actions are numbered below these bounds.
 
         Raises
@@ -195,10 +272,14 @@ class Counts:
         made._row_of = {one: number for number, one in enumerate(named_rows)}
         for number, (of, there, _) in enumerate(made._row_of):
             made.rows[of].append(number)
-            if there != END:
+            if there != END and gate is not None:
                 made.into.setdefault(there, set()).add(of)
         each = iter(zip(late.tolist(), weights.tolist(), strict=True))
-        made._late = [deque(islice(each, n), maxlen=_LATE[-1]) for n in lengths.tolist()]
+        made._late = {
+            at: deque(islice(each, n), maxlen=_LATE[-1])
+            for at, n in enumerate(lengths.tolist())
+            if n
+        }
         if len(made.pair_of) != pairs or len(made._row_of) != rows or next(each, None):
             raise ValueError("a pair, or one of its outcomes, is there twice")
         made.repeats, made.surprises, made.dropped = told["told"]
@@ -208,13 +289,13 @@ class Counts:
         """Lower the weight of a pair's earlier counts."""
         if factor < 1.0:
             self.count.all[self.rows[pair]] *= factor
-            self.n.all[pair] *= factor
+            self.n[pair] *= factor
 
     def forget_what_changed(self, pair: int) -> None:
         """Drop the outcomes of a pair older than a change, where the evidence is strong."""
-        if len(self.rows[pair]) < 2 or self._gate == math.inf:
+        if len(self.rows[pair]) < 2 or self._gate in (None, math.inf):
             return
-        total = {row: float(self.count.all[row]) for row in self.rows[pair]}
+        total = {row: self.count[row] for row in self.rows[pair]}
         if sum(total.values()) < 2:
             return
         alpha = min(0.5, max(0.05, self.surprise))
@@ -242,8 +323,8 @@ class Counts:
             return
         m, counts = kept
         for row in total:
-            self.count.all[row] = counts.get(row, 0.0)
-        self.n.all[pair] = sum(counts.values())
+            self.count[row] = counts.get(row, 0.0)
+        self.n[pair] = sum(counts.values())
         self._late[pair] = deque(late[-m:], maxlen=_LATE[-1])
         self.dropped += 1
 
@@ -259,5 +340,17 @@ def _evidence(counts: Iterable[float], kinds: int, alpha: float) -> float:
     for n in counts:
         if n > 0:
             total += n
-            found += math.lgamma(n + alpha) - math.lgamma(alpha)
+            found += _log_ratio(n, alpha)
     return found + math.lgamma(kinds * alpha) - math.lgamma(kinds * alpha + total)
+
+
+@lru_cache(4096)
+def _size(reward: float) -> float:
+    """Return a reward to one digit."""
+    return float(f"{reward:.1g}")
+
+
+@lru_cache(4096)
+def _log_ratio(n: float, alpha: float) -> float:
+    """Return the log of gamma(n + alpha) / gamma(alpha)."""
+    return math.lgamma(n + alpha) - math.lgamma(alpha)
