@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import cvx.store.replica
 from cvx.cluster.host import Asked, Host
 from cvx.cluster.layout import Layout, Place
 from cvx.cluster.namespace_rows import NamespaceRows, carve
@@ -264,6 +265,24 @@ def test_changes_that_come_together_leave_what_they_leave_one_by_one(tmp_path: P
         assert take("copy", held) == ""
         assert_same_rows(both)
         assert both.copy.number == held[-1][0]
+
+
+@pytest.mark.requirement("B22")
+def test_no_write_waits_for_the_index_where_nobody_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # After so many transactions that nobody read, a write takes all of them into the index: four
+    # writers of a namespace that moved stood for half a minute.
+    monkeypatch.setattr(cvx.store.replica, "_MOST_BEHIND", 50)
+    with pair(tmp_path) as both:
+        replica = both.primary.memory._shared.store.replica
+        for _ in range(4):
+            taken_in = replica.changes
+            for n in range(30):
+                both.call("add", f"fact {n}")
+            assert replica.changes == taken_in
+            both.primary.keep_up({})
+            assert replica.seq == both.primary.memory.record.tail().seq
 
 
 @pytest.mark.requirement("B22")

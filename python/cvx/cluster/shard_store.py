@@ -177,7 +177,8 @@ class ShardStore:
     def keep_up(self, moved: Mapping[str, int]) -> list[str]:
         """Send what reading noted, and erase what is left of namespaces that have ``moved`` away.
 
-        A copy lets its index and columns follow, so that the first read finds them so. Returns the
+        The index and columns follow what was written, so that neither the next read nor, where
+        nobody reads, the write after thousands of others has to wait for them. Returns the
         namespaces that were erased.
         """
         if not self.is_primary:
@@ -185,6 +186,7 @@ class ShardStore:
                 self._warmed = self.number
                 self.memory.recall(" ", 1)
             return []
+        self.memory.record.refresh()
         left = self.gone - self._tidied
         tidied = sorted(name for name in left if moved.get(name, self.shard) != self.shard)
         for namespace in tidied:
