@@ -52,6 +52,11 @@ def main() -> None:
             ),
             ("healed after, at most", f"{max(told.healed_s, default=0):.1f} s", "10 s"),
             (
+                "a host on the new node after, at most",
+                f"{max(told.replaced_s, default=0):.1f} s",
+                "",
+            ),
+            (
                 "reads, without an answer, partial",
                 f"{len(told.reads_s)}, {told.unanswered}, {told.partial}",
                 "0 without",

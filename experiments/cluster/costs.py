@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -135,11 +136,11 @@ def _time(
     memory: ClusterMemory, alone: Memory, name: str, cues: list[str], timed: dict[str, list[float]]
 ) -> None:
     """Time each kind of call in turn, so that all of them meet the same machine."""
-    client = memory._client
+    client, nothing = memory._client, pickle.dumps((-1, *[None] * 5))
     host = client.hosts[client.layout.places[0].primary]
     for cue in cues:
         for kind, do in (
-            ("round_trip", lambda: ray.get(host.call.remote((-1, *[None] * 5)))),
+            ("round_trip", lambda: ray.get(host.call.remote(nothing))),
             ("alone", partial(alone.recall, cue, namespace=name)),
             ("recall", partial(memory.recall, cue, namespace=name)),
             ("add", partial(memory.add, f"{cue}, new", namespace=name)),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from cvx.cluster import ClusterMemory
 from cvx.errors import CvxError
@@ -26,8 +28,9 @@ class Killed:
         Keys that were acknowledged and are not there; that are there twice.
     refused : Counter
         Writes that were not acknowledged, by the name of the error.
-    healed_s : list of float
-        From each death until every shard was on two nodes again.
+    healed_s, replaced_s : list of float
+        From each death until every shard was on two nodes again; until the host that died lives on
+        the new node.
     reads_s : list of float
         What each read took.
     partial, unanswered : int
@@ -40,6 +43,7 @@ class Killed:
     twice: list[str] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
     healed_s: list[float] = field(default_factory=list)
+    replaced_s: list[float] = field(default_factory=list)
     reads_s: list[float] = field(default_factory=list)
     partial: int = 0
     unanswered: int = 0
@@ -90,8 +94,9 @@ def kill_again_and_again(
             began = time.monotonic()
             nodes.kill(victim)
             nodes.add()
-            if _whole_again(memory, victim["pid"], began + patience_s):
-                told.healed_s.append(time.monotonic() - began)
+            for found, when in ((told.healed_s, _is_whole), (told.replaced_s, _is_replaced)):
+                if _comes(memory, when, victim["pid"], began + patience_s):
+                    found.append(time.monotonic() - began)
     finally:
         ended.set()
         for thread in threads:
@@ -104,12 +109,20 @@ def kill_again_and_again(
     return told
 
 
-def _whole_again(memory: ClusterMemory, dead: int, until: float) -> bool:
+def _is_whole(stats: dict[str, Any], dead: int) -> bool:
+    known = all(one["pid"] != dead for one in stats["hosts"].values())
+    return known and all(one["whole"] for one in stats["shards"].values())
+
+
+def _is_replaced(stats: dict[str, Any], dead: int) -> bool:
+    return _is_whole(stats, dead) and all(one["alive"] for one in stats["hosts"].values())
+
+
+def _comes(
+    memory: ClusterMemory, when: Callable[[dict[str, Any], int], bool], dead: int, until: float
+) -> bool:
     while time.monotonic() < until:
-        stats = memory.stats()
-        if all(one["whole"] for one in stats["shards"].values()) and all(
-            one["alive"] and one["pid"] != dead for one in stats["hosts"].values()
-        ):
+        if when(memory.stats(), dead):
             return True
         time.sleep(0.1)
     return False

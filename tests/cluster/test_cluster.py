@@ -199,7 +199,8 @@ def test_nothing_acknowledged_is_lost_when_nodes_die(nodes: LocalCluster, tmp_pa
 
 @pytest.mark.requirement("B22")
 def test_a_namespace_moves_while_four_write_to_it(nodes: LocalCluster, tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+    with opened(tmp_path) as memory, opened(tmp_path) as unaware:
+        run = unaware.episode("find the hat", namespace="moving")
         told = move_under_writers(memory, size=2_000, writers=4)
         assert told.lost == []
         assert told.twice == []
@@ -208,7 +209,15 @@ def test_a_namespace_moves_while_four_write_to_it(nodes: LocalCluster, tmp_path:
         assert memory.update(event, text="after the move").version == 2
         assert memory.get(told.first).text == "after the move"
         assert len(memory) == told.acknowledged + told.size
-        memory._coordinator.settle.remote()
+        # Who knows nothing of the move writes to the new shard, not to what is about to be erased.
+        late = unaware.add("late", namespace="moving")
+        step = run.act("look", observation="a hall")
+        run.end(1.0)
+        ray.get(memory._coordinator.settle.remote())
+        assert late.id >> 36 == memory._client.layout.moved["moving"]
+        there = {event.id for event in memory.events(namespace="moving")}
+        assert len(there) == told.acknowledged + told.size + 2
+        assert {late.id, step.id} <= there
         with pytest.raises(InvalidInputError, match="give one of host-0"):
             memory.move("moving", "host-9")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copyreg
+import io
 import pickle
 import threading
 import time
@@ -9,14 +11,17 @@ import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import ray
+from ray import cloudpickle
 
 from cvx.cluster.layout import Layout
 from cvx.cluster.shard_store import READS
 from cvx.errors import CvxError, MissingShardsError, StoreError, UnknownError
+from cvx.types import Event, Factor, Hit
 
 _COOL_S = 1.0
 """So long a host that did not answer is not asked again, unless another layout comes first."""
@@ -40,7 +45,7 @@ class Request:
     args, options
         Of the verb.
     namespace : str or None
-        Of which namespace it is, where that is known; it may have moved.
+        Of which namespace it is, where that is known: a shard that it has left refuses it.
     id : str
         Its own: a shard that has done it answers as before, and does it no second time.
     """
@@ -54,9 +59,44 @@ class Request:
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
-    def packed(self) -> tuple[Any, ...]:
-        """What a host is sent."""
-        return self.shard, self.id, self.verb, self.bound, self.args, self.options
+    def packed(self) -> bytes:
+        """What a host is sent: Ray passes bytes on as they are."""
+        asked = self.shard, self.id, self.verb, self.bound, self.args, self.options, self.namespace
+        made: bytes = cloudpickle.dumps(asked)  # type: ignore[no-untyped-call]
+        return made
+
+
+_values_of_event = attrgetter(*(one.name for one in fields(Event)))
+_values_of_hit = attrgetter(*(one.name for one in fields(Hit)))
+_FACTORS = [one.name for one in fields(Hit)].index("factors")
+
+
+def _hit(*values: Any) -> Hit:
+    listed = [*values]
+    listed[_FACTORS] = tuple(map(Factor._make, values[_FACTORS]))
+    return Hit(*listed)
+
+
+def _packed_hit(hit: Hit) -> tuple[Any, ...]:
+    listed = [*_values_of_hit(hit)]
+    listed[_FACTORS] = tuple(map(tuple, hit.factors))
+    return _hit, tuple(listed)
+
+
+class _Packer(pickle.Pickler):
+    """Writes events and hits as tuples of their values, in half the time that pickle takes."""
+
+    dispatch_table = copyreg.dispatch_table | {
+        Event: lambda event: (Event, _values_of_event(event)),
+        Hit: _packed_hit,
+    }
+
+
+def packed(answer: object) -> bytes:
+    """Return an answer as a host sends it; ``pickle.loads`` reads it."""
+    made = io.BytesIO()
+    _Packer(made, protocol=5).dump(answer)
+    return made.getvalue()
 
 
 class ElsewhereError(UnknownError):
@@ -164,38 +204,6 @@ class ShardClient:
         end = self._end()
         return list(self._threads.map(lambda one: self.one(one, end), requests))
 
-    def many(self, requests: Sequence[Request]) -> list[Any]:
-        """Return the answers to many reads in their order, in one call a host."""
-        self.check_open()
-        by_host: dict[str, list[int]] = {}
-        for place, request in enumerate(requests):
-            host = self.layout.places[request.shard].primary
-            by_host.setdefault(host, []).append(place)
-        answers: list[Any] = [(None, None)] * len(requests)
-        end, sent = self._end(), dict[Any, str]()
-        for host, places in by_host.items():
-            asked = [requests[place].packed for place in places]
-            sent[self.hosts[host].many.remote(asked)] = host
-        done, late = ray.wait(list(sent), num_returns=len(sent), timeout=self.deadline_s / 2)
-        for one in late:
-            self._miss(sent[one])
-        for one in done:
-            try:
-                for place, packed in zip(by_host[sent[one]], ray.get(one), strict=True):
-                    answers[place] = pickle.loads(packed)
-            except ray.exceptions.RayError:
-                self._miss(sent[one])
-
-        def settled(place: int) -> Any:
-            kind, answer = answers[place]
-            try:
-                # What moved, or was not answered, is asked again by itself.
-                return answer if kind in ("ok", "error") else self.one(requests[place], end)
-            except CvxError as error:  # one of many: the others are answered
-                return error
-
-        return list(self._threads.map(settled, range(len(requests))))
-
     def _end(self) -> float:
         # What is left is for the way back.
         return time.monotonic() + _SHARE * self.deadline_s
@@ -279,7 +287,7 @@ class ShardClient:
                 raise answer
             if kind == "elsewhere" and request.namespace is None:
                 # It cannot be looked up: others are asked.
-                raise ElsewhereError("it is of a namespace that moves to another shard")
+                raise ElsewhereError("it is of a namespace that moved: ask within() that namespace")
             if kind == "ok":
                 return (answer,)
         return None

@@ -531,7 +531,7 @@ class Coordinator:
             # None is left but folders: those of the primary and of its copies have everything.
             able = [host for host in place.hosts() if host in self._alive]
             if place.primary not in self._alive and not place.copies and self._plan.snapshots:
-                able, how = self._heirs(shard, place), {"after": place.primary}
+                able, how = self._heirs(shard, place), {"alone": True}
         fresh = [host for host in able if host not in self._failed.get(shard, ())]
         if fresh:
             self._lead(shard, fresh[0], place.epoch, **how)
@@ -539,19 +539,13 @@ class Coordinator:
             self._failed.pop(shard, None)
 
     def _heirs(self, shard: int, place: Place) -> list[str]:
-        """Return who may lead in place of a dead host that had a shard alone.
-
-        Those on whose disk its folder is come first; the others begin from the bucket.
-        """
+        """Return who may begin from the bucket, where a dead host had a shard alone."""
         heard, _ = self._heard.get(place.primary, (self._began + _LATE_S - LEASE_S, {}))
         # A host that is cut off may acknowledge writes as long as this.
         if time.monotonic() < heard + LEASE_S + _PERIOD_S:
             self._problems[shard] = f"{place.primary}: it is waited for"
             return []
-        names = sorted(self._alive)
-        asked = [self._hosts[name].finds.remote(shard, place.primary) for name in names]
-        found = dict(zip(names, ray.get(asked, timeout=_MERGE_S), strict=True))
-        return sorted(names, key=lambda one: not found[one])
+        return sorted(self._alive)
 
     def _prune(self, shard: int, place: Place) -> None:
         """Count those no more among the copies that are none."""

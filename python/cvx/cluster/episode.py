@@ -57,7 +57,7 @@ class ClusterEpisode:
         begun, args = self._begun, [self.id, *args]
         verb = f"episode.{verb}"
         return self._client.one(
-            Request(begun.shard, verb, begun.bound, args, options, begun.namespace)
+            Request(begun.shard, verb, begun.bound, args, options, self.namespace)
         )
 
     def advise(

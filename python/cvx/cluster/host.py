@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import ray
@@ -19,7 +20,7 @@ from ray.util.metrics import Gauge, Histogram
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cvx.cluster import replication, snapshots
-from cvx.cluster.client import plain_error
+from cvx.cluster.client import packed, plain_error
 from cvx.cluster.namespace_rows import NamespaceRows, carve
 from cvx.cluster.shard_store import READS, Duty, MovedAwayError, ShardStore, Shipment
 from cvx.errors import CvxError, ReplicaLostError, StoreNotFoundError
@@ -32,9 +33,10 @@ _HAND_S = 30.0
 _SEND_S, _ADOPT_S = 60.0, 600.0
 _CHUNK = 4 * 2**20
 _NICE = 10
+_COPY = "copy-"
 
-Asked = tuple[int, str, str, tuple[str, tuple[str, ...]] | None, Sequence[Any], Mapping[str, Any]]
-"""Shard, request, verb, namespace and what is shared, arguments and options."""
+Asked = tuple[Any, ...]
+"""The shard, and what ``ShardStore.call`` takes."""
 
 
 class Host:
@@ -85,6 +87,8 @@ class Host:
         # Another process that has it, of another Ray cluster or of a node cut off, is waited for.
         self._held = (self._root / "LOCK").open("w")
         fcntl.flock(self._held, fcntl.LOCK_EX)
+        for left in self._root.glob(f"{_COPY}*"):
+            shutil.rmtree(left)
 
     def ping(self, born: str = "", heard: float = 0.0) -> dict[str, Any]:
         """Return who it is and what it has, however busy it is.
@@ -113,22 +117,18 @@ class Host:
     def _node(self) -> str:
         return ray.get_runtime_context().get_node_id()
 
-    def call(self, asked: Asked) -> bytes:
-        """Do one verb; returns ("ok", answer), ("error", why) or where else to ask, pickled."""
-        return pickle.dumps(self.answer(asked), protocol=5)
-
-    def many(self, calls: Sequence[Asked]) -> list[bytes]:
-        """Do several verbs, one after the other."""
-        return [self.call(asked) for asked in calls]
+    def call(self, asked: bytes) -> bytes:
+        """Do one verb; returns ("ok", answer), ("error", why) or where else to ask, packed."""
+        return packed(self.answer(pickle.loads(asked)))
 
     def answer(self, asked: Asked) -> tuple[str, Any]:
         """Do one verb."""
-        shard, request, verb, bound, args, options = asked
+        shard, _, verb, *_ = asked
         store, began = self._stores.get(shard), time.perf_counter()
         if store is None or (not store.is_primary and verb not in READS):
             return "moved", None
         try:
-            answer = store.call(request, verb, bound, args, options)
+            answer = store.call(*asked[1:])
         except MovedAwayError:
             return "elsewhere", None
         except Exception as error:
@@ -138,8 +138,6 @@ class Host:
             if isinstance(error, CvxError | TypeError | AttributeError):
                 return "error", error
             raise
-        if store.archive is not None:
-            store.archive.keep_up(only_if_many=True)
         self._seconds.observe(time.perf_counter() - began, {"verb": verb})
         return "ok", answer
 
@@ -153,7 +151,7 @@ class Host:
         *,
         since: int = 0,
         new: bool = False,
-        after: str = "",
+        alone: bool = False,
         copies: Sequence[str] = (),
     ) -> None:
         """Take the writes of a shard: as its copy so far, from its folder, or from a snapshot.
@@ -168,9 +166,9 @@ class Host:
             The epoch that was led last: a copy of an older one is refused.
         new : bool
             Whether nobody has had it yet.
-        after : str
-            A dead primary that had no copies: what this host has itself is older than the folder
-            of that one, and than the bucket.
+        alone : bool
+            Whether a dead primary had no copies: what this host has itself is older than the
+            bucket.
         copies : sequence of str
             Hosts that stand where this one does.
 
@@ -185,24 +183,18 @@ class Host:
             store, folder = self._stores.get(shard), self._folder(shard)
             if store is None and (folder / "memory.db").exists():
                 store = self._open(shard)
-            taken = False
-            if after and (store is None or store.epoch <= since):
+            if alone and (store is None or store.epoch <= since):
                 self.put_aside(shard)
-                taken, store = self._take_over(shard, after), None
+                store = None
             elif store is not None and store.epoch < since:
                 raise ReplicaLostError(
                     f"{self._name} has shard {shard} of epoch {store.epoch}, older than {since}: "
                     "another host is to lead"
                 )
             if store is None:
-                if not (new or taken or self._restored(shard)):
+                if not (new or self._restored(shard)):
                     raise StoreNotFoundError(f"{folder} has nothing of shard {shard}")
-                try:
-                    store = self._open(shard)
-                except BaseException:
-                    if taken:
-                        folder.rename(self._folder_of(after, shard))
-                    raise
+                store = self._open(shard)
             if self._url is not None:
                 archive = snapshots.Archive(self._url, shard, epoch, store.memory.record)
                 # What was written before it leads may be in no object yet. Where the bucket fails,
@@ -218,6 +210,9 @@ class Host:
         store = self._stores[shard] = ShardStore(
             shard, self._folder(shard), self._settings, self._duty, send, self._may_lead
         )
+        # The first writer would do it otherwise, and all others wait for it.
+        with suppress(CvxError):
+            store.memory.admin.snapshot()
         return store
 
     def _restored(self, shard: int) -> bool:
@@ -226,25 +221,6 @@ class Host:
     def _may_lead(self) -> bool:
         # Without a bucket nobody takes over from a host that has a shard alone.
         return self._url is None or time.monotonic() < self._heard + LEASE_S
-
-    def _take_over(self, shard: int, host: str) -> bool:
-        """Take the folder that a dead host had of a shard, where it is on this disk."""
-        if not self.finds(shard, host):
-            return False
-        theirs = self._folder_of(host, shard)
-        with (theirs.parent / "LOCK").open("w") as held:
-            try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise ReplicaLostError(
-                    f"{host}, which has shard {shard}, is cut off and not dead: end its process"
-                ) from error
-            theirs.rename(self._folder(shard))
-        return True
-
-    def finds(self, shard: int, host: str) -> bool:
-        """Return whether the folder that a host had of a shard is on the disk of this one."""
-        return (self._folder_of(host, shard) / "memory.db").exists()
 
     def put_aside(self, shard: int) -> None:
         """Have a shard no more, which others have newer; its folder stays until enough have it."""
@@ -335,9 +311,6 @@ class Host:
     ) -> None:
         """Send a store, or what is kept of it, and what is written meanwhile, to be a shard."""
         number = store.begin_joining(key)
-        folder = self._root / f"copy-{shard:05d}"
-        folder.mkdir(exist_ok=True)
-        copy = folder / "memory.db"
 
         def hand(shipments: list[Shipment]) -> None:
             if kept is not None:
@@ -349,17 +322,20 @@ class Host:
                     raise ReplicaLostError(f"{host} cannot have shard {shard}: {problem}")
 
         try:
-            if kept is None:
-                replication.copy_to(store.memory.record, copy)
-            else:
-                # In a process of its own: here it would hold up those that write.
-                here = NodeAffinitySchedulingStrategy(self._node(), soft=False)
-                carving = ray.remote(num_cpus=0, max_calls=1)(_carve).options(
-                    scheduling_strategy=here
-                )
-                kept = ray.get(carving.remote(store.memory.record.path, copy, kept))
-            for host in hosts:
-                self._send_file(copy, shard, host, epoch, number)
+            # What is left in it is removed before writers wait.
+            with TemporaryDirectory(prefix=_COPY, dir=self._root) as folder:
+                copy = Path(folder) / "memory.db"
+                if kept is None:
+                    replication.copy_to(store.memory.record, copy)
+                else:
+                    # In a process of its own: here it would hold up those that write.
+                    here = NodeAffinitySchedulingStrategy(self._node(), soft=False)
+                    carving = ray.remote(num_cpus=0, max_calls=1)(_carve).options(
+                        scheduling_strategy=here
+                    )
+                    kept = ray.get(carving.remote(store.memory.record.path, copy, kept))
+                told = [self._send_file(copy, shard, host, epoch, number) for host in hosts]
+                ray.get(told, timeout=_ADOPT_S)
             store.end_joining(key, hand, finish)
         except ray.exceptions.RayError as error:
             raise ReplicaLostError(
@@ -367,15 +343,14 @@ class Host:
             ) from error
         finally:
             store.stop_joining(key)
-            shutil.rmtree(folder, ignore_errors=True)
 
-    def _send_file(self, copy: Path, shard: int, host: str, epoch: int, number: int) -> None:
+    def _send_file(self, copy: Path, shard: int, host: str, epoch: int, number: int) -> Any:
         peer, first = self._peer(host), True
         with copy.open("rb") as file:
             while chunk := file.read(_CHUNK):
                 ray.get(peer.receive.remote(shard, chunk, first=first), timeout=_SEND_S)
                 first = False
-        ray.get(peer.follow.remote(shard, epoch, number), timeout=_ADOPT_S)
+        return peer.follow.remote(shard, epoch, number)
 
     # What other hosts say.
 
@@ -424,10 +399,7 @@ class Host:
         return {shard for one, shard in there.items() if one.suffix or shard not in self._stores}
 
     def _folder(self, shard: int) -> Path:
-        return self._folder_of(self._name, shard)
-
-    def _folder_of(self, host: str, shard: int) -> Path:
-        return self._root.parent / host / f"shard-{shard:05d}"
+        return self._root / f"shard-{shard:05d}"
 
     def _peer(self, name: str) -> Any:
         return ray.get_actor(name, namespace=self._space)

@@ -188,9 +188,7 @@ class ClusterMemory:
         self, verb: str, args: Sequence[Any], options: Mapping[str, Any]
     ) -> tuple[list[Any], tuple[str, ...]]:
         """Return the answers of every shard of a namespace, and the names of those missing."""
-        answers = self._client.all(self._requests(verb, args, options))
-        missing = tuple(str(one) for one in answers if isinstance(one, Missing))
-        return [one for one in answers if not isinstance(one, Missing)], missing
+        return _parted(self._client.all(self._requests(verb, args, options)))
 
     # Writing.
 
@@ -370,7 +368,7 @@ class ClusterMemory:
     def recall_many(
         self, cues: Sequence[Any], k: int = 10, *, namespaces: Sequence[str] | None = None
     ) -> list[PartialHits]:
-        """Answer several cues, in one call a host.
+        """Answer several cues, in one call a namespace.
 
         Parameters
         ----------
@@ -384,26 +382,21 @@ class ClusterMemory:
         listed = [None] * len(cues) if namespaces is None else list(namespaces)
         if len(listed) != len(cues):
             raise wrong("namespaces", namespaces, f"{len(cues)}, one for each cue")
-        asked, owner = [], []
-        for place, (cue, whose) in enumerate(zip(cues, listed, strict=True)):
-            options = {} if whose is None else {"namespace": whose}
-            some = self._requests("recall", [cue, k], options)
-            asked += some
-            owner += [place] * len(some)
-        answers: list[list[Any]] = [[] for _ in cues]
-        missing: list[list[str]] = [[] for _ in cues]
-        for place, answer in zip(owner, self._client.many(asked), strict=True):
-            if isinstance(answer, Exception):
-                raise answer
-            if isinstance(answer, Missing):
-                missing[place].append(str(answer))
-            else:
-                answers[place].append(answer)
-        told = zip(cues, answers, missing, listed, strict=True)
-        return [
-            _merged(cue, k, some, tuple(lost), self._identity.named(named))
-            for cue, some, lost, named in told
-        ]
+        whose: dict[str | None, list[int]] = {}
+        for place, name in enumerate(listed):
+            whose.setdefault(name, []).append(place)
+        asked = {}
+        for name, places in whose.items():
+            args = [[cues[place] for place in places], k]
+            asked[name] = self._requests("recall_many", args, {"namespace": name})
+        told = iter(self._client.all([one for each in asked.values() for one in each]))
+        found: dict[int, PartialHits] = {}
+        for name, places in whose.items():
+            answers, missing = _parted([next(told) for _ in asked[name]])
+            for at, place in enumerate(places):
+                some = [one[at] for one in answers]
+                found[place] = _merged(cues[place], k, some, missing, self._identity.named(name))
+        return [found[place] for place in range(len(listed))]
 
     def context(
         self, cue: str | Cue | Any, budget_tokens: int | None = None, **options: Any
@@ -679,6 +672,12 @@ def _names_of(item: Any) -> tuple[str | None, str | None]:
     if isinstance(item, Mapping):
         return item.get("namespace"), item.get("entity")
     return getattr(item, "namespace", None) or None, getattr(item, "entity", None)
+
+
+def _parted(answers: Sequence[Any]) -> tuple[list[Any], tuple[str, ...]]:
+    """Return what was answered, and the names of the shards that did not."""
+    missing = tuple(str(one) for one in answers if isinstance(one, Missing))
+    return [one for one in answers if not isinstance(one, Missing)], missing
 
 
 def _words(cue: Any) -> str:

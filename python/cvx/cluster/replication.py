@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import sqlite3
-from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any
 
 from cvx.store import Record, fulltext, rows
 from cvx.store.database import connect, tail_of, take_back
-from cvx.store.transactions import Follower
 
 Row = tuple[Any, ...]
 _TABLES = {**rows.KEYS, "meta": ("key",)}
@@ -39,19 +37,6 @@ class Change:
     def __bool__(self) -> bool:
         return bool(self.put or self.gone)
 
-    @classmethod
-    def joined(cls, changes: Iterable[Change]) -> Change:
-        """Return what several changes, one after the other, leave."""
-        last: dict[str, dict[Row, Row | None]] = {}
-        for change in changes:
-            for table, keys in change.gone.items():
-                last.setdefault(table, {}).update(dict.fromkeys(keys))
-            for table, some in change.put.items():
-                last.setdefault(table, {}).update((_key_of(table, row), row) for row in some)
-        put = {t: [row for row in some.values() if row is not None] for t, some in last.items()}
-        gone = {t: [key for key, row in some.items() if row is None] for t, some in last.items()}
-        return cls({t: one for t, one in put.items() if one}, {t: o for t, o in gone.items() if o})
-
     @property
     def erases(self) -> bool:
         """Whether something was erased for good."""
@@ -71,10 +56,6 @@ class Change:
         return cls(put, gone)
 
 
-def _key_of(table: str, row: Row) -> Row:
-    return row[:1] if table == "meta" else tuple(rows.key_of(table, row))
-
-
 def _plain(value: object) -> object:
     assert isinstance(value, bytes)
     return {"bytes": base64.b64encode(value).decode()}
@@ -84,7 +65,7 @@ def _whole(value: Any) -> Any:
     return base64.b64decode(value["bytes"]) if isinstance(value, dict) else value
 
 
-class Capture(Follower):
+class Capture:
     """Notes which rows of a record change, in temporary triggers of the connection that writes.
 
     They are store of each transaction: what is taken back is not noted, and nothing of them is in
@@ -94,17 +75,10 @@ class Capture(Follower):
     ----------
     record : Record
         The record of a shard.
-
-    Attributes
-    ----------
-    any : bool
-        Whether there may be something to take.
     """
 
     def __init__(self, record: Record) -> None:
         self._record = record
-        self.any = True
-        record.follow(self)
         with record.database.locked():
             db = record.database.connection()
             db.execute("CREATE TEMP TABLE IF NOT EXISTS touched (tab TEXT, key TEXT)")
@@ -117,21 +91,13 @@ class Capture(Follower):
                         f" INSERT INTO touched VALUES ('{table}', json_array({key})); END"
                     )
 
-    def ended(self) -> None:
-        """Note that a transaction has ended."""
-        self.any = True
-
     def take(self) -> Change:
         """Return what was committed since the last time."""
         change = Change()
-        self.any = False
         with self._record.database.locked(), self._record.database.typed_errors():
             db = self._record.database.connection()
-            if db.execute("SELECT 1 FROM temp.touched LIMIT 1").fetchone() is None:
-                return change
-            for table, packed in db.execute(
-                "SELECT DISTINCT tab, key FROM temp.touched"
-            ).fetchall():
+            touched = db.execute("SELECT DISTINCT tab, key FROM temp.touched").fetchall()
+            for table, packed in touched:
                 key = tuple(json.loads(packed))
                 found = db.execute(_select(table), key).fetchone()
                 if found is None:
@@ -148,7 +114,7 @@ def _select(table: str) -> str:
     return f"SELECT {', '.join(names)} FROM {table} WHERE {where}"
 
 
-def apply(record: Record, change: Change) -> None:
+def apply(record: Record, *changes: Change) -> None:
     """Make the rows of a copy those of its shard, in one transaction that is synced.
 
     The copy refuses every other write. Its index and columns follow at the next read, by the
@@ -165,7 +131,8 @@ def apply(record: Record, change: Change) -> None:
         db.execute("BEGIN IMMEDIATE")
         try:
             db.execute("PRAGMA defer_foreign_keys = ON")
-            _put(db, change)
+            for change in changes:
+                _put(db, change)
             database.commit(db, tail_of(db))
         except BaseException:
             take_back(db)
@@ -206,13 +173,3 @@ def copy_to(record: Record, path: Path) -> None:
     """
     with closing(connect(Path(record.path))) as source, closing(sqlite3.connect(path)) as target:
         source.backup(target)
-
-
-def tables_of(record: Record) -> dict[str, list[Row]]:
-    """Return every row of a record, to compare it with a copy."""
-    found = {}
-    for table, keys in _TABLES.items():
-        names = ("key", "value") if table == "meta" else rows.stored_columns(table)
-        order = f"SELECT {', '.join(names)} FROM {table} ORDER BY {', '.join(keys)}"
-        found[table] = record.query(order)
-    return found

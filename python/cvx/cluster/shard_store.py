@@ -30,7 +30,7 @@ _EPOCH = "cluster_epoch"
 _AT_ONCE = 100
 READS = frozenset(
     (
-        *("recall", "context", "why", "consequences", "get", "events", "count"),
+        *("recall", "recall_many", "context", "why", "consequences", "get", "events", "count"),
         *("causes.pending", "causes.story", "learning.calibration", "learning.ranked"),
         *("admin.stats", "admin.check", "frames.events", "frames.links", "frames.episodes"),
         *("frames.decisions", "frames.usage"),
@@ -177,7 +177,8 @@ class ShardStore:
     def keep_up(self, moved: Mapping[str, int]) -> list[str]:
         """Send what reading noted, and erase what is left of namespaces that have ``moved`` away.
 
-        A copy lets its index and columns follow, so that the first read finds them so. Returns the
+        The index and columns follow what was written, so that neither the next read nor, where
+        nobody reads, the write after thousands of others has to wait for them. Returns the
         namespaces that were erased.
         """
         if not self.is_primary:
@@ -185,6 +186,7 @@ class ShardStore:
                 self._warmed = self.number
                 self.memory.recall(" ", 1)
             return []
+        self.memory.record.refresh()
         left = self.gone - self._tidied
         tidied = sorted(name for name in left if moved.get(name, self.shard) != self.shard)
         for namespace in tidied:
@@ -213,6 +215,7 @@ class ShardStore:
         bound: tuple[str, tuple[str, ...]] | None,
         args: Sequence[Any],
         options: Mapping[str, Any],
+        namespace: str | None = None,
     ) -> Any:
         """Do what one verb says; a write is synced by every copy when this returns.
 
@@ -224,14 +227,14 @@ class ShardStore:
             Metadata have the key by which copies of public events are known.
         """
         if verb in READS:
-            self._check_here(verb, bound, args, options)
+            self._check_here(verb, args, options, namespace)
             return self._outward(self._do(verb, bound, args, options))
         check_not_reserved([args, options])
         with self._writing:
             if request in self._done:
                 found = self._done[request]
             else:
-                self._check_here(verb, bound, args, options)
+                self._check_here(verb, args, options, namespace)
                 self._check_copies()
                 found = self._outward(self._do(verb, bound, args, options))
                 self._note(request, found)
@@ -243,16 +246,12 @@ class ShardStore:
         return found
 
     def _check_here(
-        self,
-        verb: str,
-        bound: tuple[str, tuple[str, ...]] | None,
-        args: Sequence[Any],
-        options: Mapping[str, Any],
+        self, verb: str, args: Sequence[Any], options: Mapping[str, Any], namespace: str | None
     ) -> None:
         """Refuse what is of a namespace that has left."""
         if not self.gone:
             return
-        named = {bound[0] if bound is not None else options.get("namespace")}
+        named = {namespace, options.get("namespace")}
         if verb == "take_in":
             named |= namespaces_of(args[0])
         listed = [self._inward(one) for one in args[: _EVENTS.get(verb, 0)]]
@@ -310,6 +309,8 @@ class ShardStore:
             return self._count(memory, bound is not None)
         if verb == "holds":
             return self._holds(options["namespace"])
+        if verb == "recall_many":
+            return [memory.recall(cue, *args[1:], **options) for cue in args[0]]
         if verb == "take_in":
             return import_into(self.memory.record, args[0], **options)
         if verb == "admin.export":
@@ -346,6 +347,8 @@ class ShardStore:
             number = options.pop("id", None)
             begun = options if number is None else {"id": number & within}
             new = memory.episode(**begun)
+            if new.namespace in self.gone:
+                raise MovedAwayError
             self._episodes[new.id] = new
             return new.id + first, new.goal, new.task, new.namespace, new.events
         number, *args = args
@@ -449,21 +452,21 @@ class ShardStore:
         if new[0][0] > self.number + 1:
             return f"it stands at change {self.number} and is sent {new[0][0]}"
         # In one transaction: to sync is what takes the time.
-        problem = self._store(new[-1][0], Change.joined(change for _, change, _ in new))
+        problem = self._store(new[-1][0], [change for _, change, _ in new])
         if not problem:
             for _, _, answers in new:
                 for request, answer in answers.items():
                     self._note(request, answer)
         return problem
 
-    def _store(self, number: int, change: Change) -> str:
+    def _store(self, number: int, changes: Sequence[Change]) -> str:
         record = self.memory.record
         try:
-            replication.apply(record, change)
+            replication.apply(record, *changes)
         except (CvxError, OSError) as error:
             return str(error)
         self.number = number
-        if change.erases:
+        if any(change.erases for change in changes):
             # The rows are gone; what is left of them in free pages and snapshots is to go, too.
             record.refuse_writes(None)
             try:

@@ -11,8 +11,6 @@ from cvx.cluster.replication import Change
 from cvx.extras import needs
 from cvx.store import Record
 
-_MUCH = 200
-"""So many changes wait at the most before they are written as one object."""
 _MOST = 2_000
 """After so many changes a new snapshot takes the place of all before it."""
 
@@ -58,10 +56,8 @@ class Archive:
         with self._lock:
             self._waiting.append(change.to_json())
 
-    def keep_up(self, *, only_if_many: bool = False) -> None:
+    def keep_up(self) -> None:
         """Write what waits, or a new snapshot where there are many changes since the last."""
-        if only_if_many and len(self._waiting) < _MUCH:
-            return
         if self._since + len(self._waiting) >= _MOST:
             self.snapshot()
         else:
