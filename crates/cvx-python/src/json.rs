@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use crc32fast::Hasher;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 /// Lists within lists, from which on a value is refused: one may hold itself.
 const DEEPEST: usize = 100;
@@ -15,6 +16,39 @@ pub fn compact_json(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let mut out = String::new();
     put(value, &mut out, 0)?;
     Ok(out)
+}
+
+/// The checksum of each row, without its last value: of its bytes, then of the JSON of all values with the
+/// length of bytes in their place.
+#[pyfunction]
+pub fn row_checksums(rows: Vec<Bound<'_, PyTuple>>) -> PyResult<Vec<u32>> {
+    let mut text = String::new();
+    let checksum = |row: &Bound<'_, PyTuple>| {
+        let mut sum = Hasher::new();
+        text.clear();
+        for (place, value) in row.iter().take(row.len().saturating_sub(1)).enumerate() {
+            text.push(if place == 0 { '[' } else { ',' });
+            if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+                sum.update(bytes.as_bytes());
+                let _ = write!(text, "{}", bytes.as_bytes().len());
+            } else if let Ok(number) = value.cast_exact::<PyFloat>() {
+                // SQLite stores -0.0 as 0.0.
+                put_float(number.value() + 0.0, &mut text);
+            } else if let Ok(sign) = value.cast::<PyString>() {
+                let start = text.len();
+                if put_text(sign, &mut text).is_err() {
+                    text.truncate(start);
+                    put_halves(sign, &mut text)?;
+                }
+            } else {
+                put(&value, &mut text, 1)?;
+            }
+        }
+        text.push_str(if row.len() < 2 { "[]" } else { "]" });
+        sum.update(text.as_bytes());
+        Ok(sum.finalize())
+    };
+    rows.iter().map(checksum).collect()
 }
 
 fn put(value: &Bound<'_, PyAny>, out: &mut String, depth: usize) -> PyResult<()> {
@@ -79,20 +113,40 @@ fn put_all<'py>(
 
 fn put_text(text: &Bound<'_, PyString>, out: &mut String) -> PyResult<()> {
     out.push('"');
-    for sign in text.to_str()?.chars() {
+    text.to_str()?.chars().for_each(|sign| put_sign(sign, out));
+    out.push('"');
+    Ok(())
+}
+
+fn put_sign(sign: char, out: &mut String) {
+    match sign {
+        '"' => out.push_str("\\\""),
+        '\\' => out.push_str("\\\\"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        '\u{8}' => out.push_str("\\b"),
+        '\u{c}' => out.push_str("\\f"),
+        ' '..='~' => out.push(sign),
+        _ => {
+            for half in sign.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{half:04x}");
+            }
+        }
+    }
+}
+
+/// A text with half of a surrogate pair in it: no row is stored with one, but an export may claim it.
+fn put_halves(text: &Bound<'_, PyString>, out: &mut String) -> PyResult<()> {
+    let bytes = text.call_method1("encode", ("utf-16-le", "surrogatepass"))?;
+    let pairs = bytes.cast::<PyBytes>()?.as_bytes().as_chunks().0;
+    let units = pairs.iter().map(|&pair| u16::from_le_bytes(pair));
+    out.push('"');
+    for sign in char::decode_utf16(units) {
         match sign {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            ' '..='~' => out.push(sign),
-            _ => {
-                for half in sign.encode_utf16(&mut [0; 2]) {
-                    let _ = write!(out, "\\u{half:04x}");
-                }
+            Ok(sign) => put_sign(sign, out),
+            Err(half) => {
+                let _ = write!(out, "\\u{:04x}", half.unpaired_surrogate());
             }
         }
     }

@@ -6,13 +6,12 @@ import base64
 import binascii
 import json
 import sqlite3
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cvx.index.json_text import compact_json
+from cvx.index.json_text import compact_json, row_checksums
 from cvx.types import ENTITY_KEY, UNNAMED_ENTITIES, Decision, Episode, Event, Vector, entity_name
 from cvx.validation import check_cue, check_event, optional_text, storable_metadata, storable_text
 
@@ -82,31 +81,25 @@ def row_crc(*values: object) -> int:
     >>> row_crc(1, "a", None) != row_crc(1, "b", None)
     True
     """
-    crc = 0
-    plain = list(values)
-    for at, value in enumerate(values):
-        if type(value) is bytes:
-            crc = zlib.crc32(value, crc)
-            plain[at] = len(value)
-        elif type(value) is float:
-            # SQLite stores -0.0 as 0.0.
-            plain[at] = value + 0.0
     # ASCII JSON is the same on every version of Python, which repr() is not.
-    try:
-        text = compact_json(plain)
-    except UnicodeEncodeError:
-        # Half of a surrogate pair: no row is stored with one, but an export may claim it.
-        text = json.dumps(plain, separators=(",", ":"))
-    return zlib.crc32(text.encode("ascii"), crc)
+    return row_checksums([(*values, None)])[0]
 
 
-def whole(row: Sequence[object]) -> bool:
+def whole(row: tuple[object, ...]) -> bool:
     """Return whether a row matches its checksum."""
     try:
-        return row_crc(*row[:-1]) == row[-1]
+        return row_checksums([row])[0] == row[-1]
     except (TypeError, ValueError):
-        # Bytes where a text was, or half of a surrogate pair.
+        # A value that no row can hold.
         return False
+
+
+def whole_rows(some: Sequence[tuple[Any, ...]]) -> Iterator[bool]:
+    """Return of each row whether it matches its checksum."""
+    try:
+        return (told == row[-1] for told, row in zip(row_checksums(some), some, strict=True))
+    except (TypeError, ValueError):
+        return map(whole, some)
 
 
 def stored_columns(table: str) -> tuple[str, ...]:
