@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.index.json_text import compact_json, row_crc
+from cvx.index.json_text import compact_json
+from cvx.store.rows import row_crc
 
 SCALARS = st.one_of(
     st.none(),

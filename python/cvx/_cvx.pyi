@@ -17,7 +17,7 @@ __all__ = [
     "holds",
     "joined",
     "neighbourhood",
-    "row_crc",
+    "row_checksums",
     "session_columns",
     "votes",
     "window",
@@ -141,6 +141,9 @@ class NativeIndex:
         link: bool,
     ) -> _Ints:
         """Add nodes, all or none. `present` tells the rows of `vectors` that are vectors."""
+
+    def reserve(self, nodes: int) -> None:
+        """Make room for so many more nodes."""
 
     def relink(self, threads: int | None) -> None:
         """Link all nodes anew, at once."""
@@ -381,6 +384,12 @@ def session_columns(
     sessions: _Ints, score: _Doubles, holds: _Doubles, idf: _Doubles
 ) -> dict[str, _Doubles]:
     """Columns that say how good the session of each candidate is, by the candidates."""
+
+def row_checksums(rows: Sequence[tuple[object, ...]]) -> list[int]:
+    """The checksum of each row, without its last value.
+
+    It is that of its bytes, then of the JSON of all values with the length of bytes in their place.
+    """
 
 def compact_json(value: object) -> str:
     """A value as ASCII JSON without spaces, as `json.dumps` has it; the keys of objects are texts.

@@ -21,6 +21,7 @@ from cvx.scoring.usage import Whose
 from cvx.store.erase import Erased
 from cvx.store.rows import whose_use
 from cvx.types import Cue, Decision, Filter
+from tests.store.index_comparison import index_differences
 from tests.store.planted import opened
 from tests.store.processes import CONTEXT, consistent, embedder, export_until_killed
 
@@ -45,6 +46,48 @@ def inodes(folder: Path) -> dict[Path, tuple[int, int]]:
     """Which files there are; one that is written anew is another, or of another time."""
     found = ((path, path.stat()) for path in folder.rglob("*") if path.is_file())
     return {path: (stat.st_ino, stat.st_mtime_ns) for path, stat in found}
+
+
+def test_an_erase_takes_nodes_out_of_every_index_and_builds_none_anew(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    with Memory.open(folder, embedder=embedder()) as memory:
+        events = [memory.add(f"note {at}", tags=[f"tag {at % 5}"]) for at in range(40)]
+        memory.add("the tram", tags=["only here"], aliases=["the bus"])
+        memory.link(events[3], events[9], why="it was so")
+        assert memory.admin.snapshot()
+        with Memory.open(folder, embedder=embedder()) as other:
+            built = [one.admin.stats()["rebuilds"] for one in (memory, other)]
+            assert memory.erase([41, events[3].id]).events == (events[3].id, 41)
+            later = memory.add("note 99", tags=["new"])
+            for one in (memory, other):
+                assert one.recall("note 99")[0].text == later.text
+                assert len(one.index) == 40
+                assert events[3].node not in one.index
+                assert one.index.edges() == []
+            assert [one.admin.stats()["rebuilds"] for one in (memory, other)] == built
+    assert not files_with(folder / "index", b"only here")
+    assert index_differences(folder) == []
+
+
+def test_of_many_texts_none_keeps_a_word_of_those_that_were_erased(tmp_path: Path) -> None:
+    with Memory.open(tmp_path, embedder=embedder()) as memory:
+        for part in range(8):
+            memory.add_many([f"word{at} of part{part} of all" for at in range(300)])
+        memory.update(7, text="a zanzibar in between")
+        memory.update(7, text="said otherwise")
+        memory.add("quixotic", aliases=["東京都 xylophone"])
+        memory.erase([7, 2401])
+        with memory.record.database.borrowed() as db:
+            words: set[str] = set()
+            for table in ("events_words", "events_pairs"):
+                db.execute(f"CREATE VIRTUAL TABLE temp.told USING fts5vocab(main, {table}, 'row')")
+                words.update(row[0] for row in db.execute("SELECT term FROM told"))
+                db.execute("DROP TABLE told")
+        assert {"part7", "word299", "all"} < words
+        assert words.isdisjoint(
+            {"zanzibar", "quixot", "quixotic", "xylophon", "otherwis", "東京", "都"}
+        )
+        assert check(tmp_path).sound
 
 
 @pytest.mark.requirement("B8")

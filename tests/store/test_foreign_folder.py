@@ -79,6 +79,23 @@ def use(folder: Path) -> None:
             way()
 
 
+def test_an_import_whose_index_would_be_a_link_takes_nothing_in(
+    store: Path, mine: Path, tmp_path: Path
+) -> None:
+    before, target = state(mine), tmp_path / "copy"
+    with Memory.open(store, embedder=embedder()) as memory:
+        export(memory, tmp_path / "all.jsonl")
+    target.mkdir()
+    (target / "index").symlink_to(mine)
+    with pytest.raises(RecordIOError, match=r"index is a symbolic link.*move"):
+        import_export(target, tmp_path / "all.jsonl")
+    assert [path.name for path in target.iterdir()] == ["index"]
+    (target / "index").unlink()
+    import_export(target, tmp_path / "all.jsonl")
+    assert [path.suffix for path in sorted((target / "index").iterdir())] == [".cvx", ".json"]
+    assert state(mine) == before
+
+
 @pytest.mark.parametrize(
     "name", ["index", "LOCK", "memory.db", "memory.db-wal", "memory.db-shm", "memory.db-journal"]
 )

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import ExportError, FileError, SettingsMismatchError
+from cvx.errors import ExportError, FileError, SettingsMismatchError, StoreError
 from cvx.memory import Memory
 from cvx.memory.transfer import (
     Origin,
@@ -331,10 +331,24 @@ def test_an_import_that_is_killed_has_taken_nothing_in(
     assert check(tmp_path / "copy", deep=True).findings == ()
 
 
-def test_the_doctor_clears_away_what_a_killed_import_left(store: Path, tmp_path: Path) -> None:
+def test_where_an_import_broke_off_no_empty_memory_opens_in_its_place(
+    store: Path, tmp_path: Path
+) -> None:
     path, folder = exported(store, tmp_path / "all.jsonl"), tmp_path / "copy"
     killed_at("import.finished", folder, path)
-    Memory.open(folder, embedder=embedder()).close()
+    with pytest.raises(StoreError, match=r"import into .* broke off .* import again"):
+        Memory.open(folder, embedder=embedder())
+    assert [one.name for one in folder.iterdir()] == [HALF_IMPORT]
+    assert not import_export(folder, path).merged
+    assert [one.name for one in sorted(folder.iterdir())] == ["LOCK", "index", "memory.db"]
+    assert check(folder, deep=True).findings == ()
+
+
+def test_the_doctor_clears_away_what_a_killed_import_left(tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    # Beside a memory that was begun by hand.
+    with Memory.open(folder, embedder=embedder()):
+        (folder / HALF_IMPORT).mkdir()
     assert [one.where for one in check(folder).findings] == [HALF_IMPORT]
     assert check(folder, mend=True).done == ("removed import.partial",)
     assert check(folder, deep=True).findings == ()

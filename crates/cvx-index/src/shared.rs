@@ -214,6 +214,15 @@ impl SharedIndex {
         changes::insert_unlinked(Steps(self), nodes)
     }
 
+    /// Makes room for so many more nodes, at most as many as an index holds.
+    ///
+    /// # Errors
+    /// None but [`Error::Poisoned`] today.
+    pub fn reserve(&self, nodes: usize) -> Result<()> {
+        let _order = self.order.lock()?;
+        changes::reserve(Steps(self), nodes)
+    }
+
     /// [`TemporalIndex::relink`], while searches go on in the graph as it was.
     ///
     /// # Errors

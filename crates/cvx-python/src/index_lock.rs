@@ -96,6 +96,11 @@ impl Shared {
         fenced(py, || Ok(self.0.bulk_insert_unlinked(nodes)?))
     }
 
+    /// Makes room for so many more nodes while searches go on.
+    pub fn reserve(&self, py: Python<'_>, nodes: usize) -> PyResult<()> {
+        fenced(py, || Ok(self.0.reserve(nodes)?))
+    }
+
     /// Links all nodes anew while searches go on.
     pub fn relink(&self, py: Python<'_>, threads: usize) -> PyResult<()> {
         fenced(py, || Ok(self.0.relink(threads)?))

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use crc32fast::Hasher;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -18,29 +19,31 @@ pub fn compact_json(value: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(out)
 }
 
-/// The CRC-32 of the bytes among the values of a row, then of all values as JSON, bytes as their length.
+/// The checksum of each row, without its last value: of its bytes, then of the JSON of all values with the
+/// length of bytes in their place.
 #[pyfunction]
-#[pyo3(signature = (*values))]
-pub fn row_crc(values: &Bound<'_, PyTuple>) -> PyResult<u32> {
-    let mut crc = crc32fast::Hasher::new();
-    let mut out = String::from("[");
-    for (place, value) in values.iter().enumerate() {
-        if place > 0 {
-            out.push(',');
+pub fn row_checksums(rows: Vec<Bound<'_, PyTuple>>) -> PyResult<Vec<u32>> {
+    let mut text = String::new();
+    let checksum = |row: &Bound<'_, PyTuple>| {
+        let mut sum = Hasher::new();
+        text.clear();
+        for (place, value) in row.iter().take(row.len().saturating_sub(1)).enumerate() {
+            text.push(if place == 0 { '[' } else { ',' });
+            if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+                sum.update(bytes.as_bytes());
+                let _ = write!(text, "{}", bytes.as_bytes().len());
+            } else if let Ok(number) = value.cast_exact::<PyFloat>() {
+                // SQLite stores -0.0 as 0.0.
+                put_float(number.value() + 0.0, &mut text);
+            } else {
+                put(&value, &mut text, 1)?;
+            }
         }
-        if let Ok(bytes) = value.cast_exact::<PyBytes>() {
-            crc.update(bytes.as_bytes());
-            let _ = write!(out, "{}", bytes.as_bytes().len());
-        } else if let Ok(number) = value.cast_exact::<PyFloat>() {
-            // SQLite stores -0.0 as 0.0.
-            put_float(number.value() + 0.0, &mut out);
-        } else {
-            put(&value, &mut out, 1)?;
-        }
-    }
-    out.push(']');
-    crc.update(out.as_bytes());
-    Ok(crc.finalize())
+        text.push_str(if row.len() < 2 { "[]" } else { "]" });
+        sum.update(text.as_bytes());
+        Ok(sum.finalize())
+    };
+    rows.iter().map(checksum).collect()
 }
 
 fn put(value: &Bound<'_, PyAny>, out: &mut String, depth: usize) -> PyResult<()> {

@@ -23,7 +23,7 @@ mod _cvx {
     #[pymodule_export]
     use crate::index::NativeIndex;
     #[pymodule_export]
-    use crate::json::{compact_json, row_crc};
+    use crate::json::{compact_json, row_checksums};
     #[pymodule_export]
     use crate::recall::{
         best_by_idf, dense_columns, holds, joined, neighbourhood, session_columns, votes, window,

@@ -323,6 +323,12 @@ impl NativeIndex {
         Ok(node_array(py, ids.into_iter()))
     }
 
+    /// Make room for so many more nodes.
+    fn reserve(&self, py: Python<'_>, nodes: &Bound<'_, PyAny>) -> PyResult<()> {
+        let nodes = argument::at_least(0, "nodes", nodes)?;
+        self.shared.reserve(py, nodes)
+    }
+
     /// Link all nodes anew, at once.
     fn relink(&self, py: Python<'_>, threads: &Bound<'_, PyAny>) -> PyResult<()> {
         self.shared.relink(py, convert::threads(threads)?)

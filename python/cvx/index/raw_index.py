@@ -288,6 +288,18 @@ class RawIndex:
             link,
         )
 
+    def reserve(self, nodes: int) -> None:
+        """Make room for so many more nodes, if there is that much memory.
+
+        Tables that grow part by part are copied now and then, and are there twice meanwhile.
+
+        Parameters
+        ----------
+        nodes : int
+            At least 0.
+        """
+        self._native.reserve(nodes)
+
     def relink(self, *, threads: int | None = None) -> None:
         """Link all nodes anew, at once, in the graph that one `bulk_insert` of them makes.
 

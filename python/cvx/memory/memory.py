@@ -864,8 +864,8 @@ class Memory:
         """Erase events for good, from every file: see ``cvx.store.erase.erase``.
 
         The caches of the embedder, and those that lie in the folder, are cleaned of their texts
-        and of the cues that quote them. It takes a rebuild of the index and of the database: erase
-        many at once. Where an erase was not ``complete``, ``erase([])`` completes it.
+        and of the cues that quote them. It copies the index and the database: erase many at once.
+        Where an erase was not ``complete``, ``erase([])`` completes it.
 
         Parameters
         ----------

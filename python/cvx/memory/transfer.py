@@ -15,6 +15,7 @@ from cvx.errors import DuplicateKeyError, ExportError, RecordIOError, SnapshotEr
 from cvx.index import RawIndex
 from cvx.memory.memory import Memory
 from cvx.store import Record
+from cvx.store.files import refuse_link
 from cvx.store.lock import Tail
 from cvx.store.snapshots import Snapshots
 from cvx.store.transfer import (
@@ -113,9 +114,13 @@ def import_export(
     ------
     InvalidInputError, FileError, ExportError, SettingsMismatchError, MissingExtraError
         As for ``cvx.store.transfer.import_into``.
+    RecordIOError
+        The folder's ``index`` is a symbolic link; nothing is taken in.
     """
     target, source = Path(folder), Path(path)
     incoming = reader_of(source, format_of(source, format))
+    # Before everything is read: a memory whose index is a link is not opened either.
+    refuse_link(target / "index")
     there = (target / "memory.db").exists()
     with Record(target / "memory.db") if there else founded(target) as record:
         done = import_into(record, incoming, again=again, progress=progress)
@@ -137,8 +142,9 @@ def _kept(folder: Path, kind: tuple[str, str, int], index: RawIndex, tail: Tail)
         fits = record.tail() == tail
         if fits:
             # The record has it all: a snapshot that fails costs time at the next opening.
+            snapshots = Snapshots(folder / "index", record, kind)
             with suppress(SnapshotError, RecordIOError):
-                Snapshots(folder / "index", record, kind).write(index, tail)
+                snapshots.write(index, tail)
         return fits
 
 

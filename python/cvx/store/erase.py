@@ -470,6 +470,10 @@ def _left(query: Query, gone: _Gone) -> Iterator[str]:
 
 def _forget_rows(record: Record, write: Writer, gone: _Gone) -> None:
     db = write.connection
+    # A damaged row may say another text than the one that it is found by.
+    changed = [event for event in gone.events if not _is_whole(record, event)]
+    if not changed:
+        fulltext.forget(db, gone.events)
     for event in gone.events:
         db.execute("DELETE FROM aliases WHERE event_id = ?", (event,))
         db.execute("DELETE FROM events WHERE event_id = ?", (event,))
@@ -487,9 +491,17 @@ def _forget_rows(record: Record, write: Writer, gone: _Gone) -> None:
     _scrub_decisions(db, gone)
     _scrub_journal(db, gone)
     _scrub_aside(record, db, gone)
-    # Contentless tables keep the words of deleted rows until they are merged away.
-    fulltext.refill(db)
+    if changed:
+        fulltext.refill(db)
     write.journal("erase", sorted(gone.nodes))
+
+
+def _is_whole(record: Record, event: int) -> bool:
+    """Return whether the row of an event and those of its aliases are as they were written."""
+    where = "WHERE event_id = ?", (event,)
+    (aliases,) = record.query(f"SELECT count(*) FROM aliases {where[0]}", where[1])[0]
+    found = len(record.whole("events", *where)), len(record.whole("aliases", *where))
+    return found == (1, aliases)
 
 
 def _scrub_learned(db: sqlite3.Connection, gone: _Gone) -> None:

@@ -84,6 +84,15 @@ def replace(db: sqlite3.Connection, event: int, before: str, after: str) -> None
     add(db, [(event, after)])
 
 
+def forget(db: sqlite3.Connection, events: Iterable[int]) -> None:
+    """Take events out, before their rows go, so that no word of them is left in the tables."""
+    for event in events:
+        replace(db, event, whole(db, event), "")
+    for table in ("events_words", "events_pairs"):
+        # Contentless tables keep the words of deleted rows until they are merged away.
+        db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+
+
 def add_aliases(db: sqlite3.Connection, first: int) -> None:
     """Index events from an id on, which ``add`` has taken, by the texts of their aliases too."""
     named = db.execute(

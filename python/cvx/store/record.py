@@ -322,9 +322,9 @@ class Record:
         self, table: str, rest: str = "", values: Sequence[object] = ()
     ) -> list[tuple[Any, ...]]:
         """Return the rows that are as they were written, and note the others as damaged."""
-        found = []
-        for row in self._read(table, rest, values):
-            if rows.whole(row):
+        found, read = [], self._read(table, rest, values)
+        for row, whole in zip(read, rows.whole_rows(read), strict=True):
+            if whole:
                 found.append(row)
             else:
                 self.damaged[f"{table} {rows.key_of(table, row)}"] = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,7 @@ class Replica:
             except DamagedStoreError:
                 self.rebuild()
                 return
+            erased = False
             for seq, op, body in _joined(unread):
                 try:
                     applied = self._apply(op, body)
@@ -135,6 +137,10 @@ class Replica:
                     return
                 self.seq = seq
                 self.changes += 1
+                erased |= op == "erase"
+            if erased:
+                # Names that nobody else has go with the nodes.
+                self.index.compact()
             self.seq = self.record.tail().seq
             _fill(self.index, _next_node(self.record, self.index))
             self._behind = 0
@@ -203,8 +209,11 @@ class Replica:
                 index.declare_edge_kind(name)
         elif op == "version":
             return all(self._take_version(*entry) for entry in body)
-        # An erased vector must leave the graph too, which only a new one has forgotten.
-        return op != "erase"
+        elif op == "erase":
+            # A repair, an import and another model say of no node that it alone is gone.
+            index.delete([node for node in body if node in index])
+            return bool(body)
+        return True
 
     def _take_version(self, event: int, before: Mapping[str, Any], node: int) -> bool:
         """Put the new node of an event in the place of the old one; False if only a rebuild can."""
@@ -319,6 +328,8 @@ def _insert_all(record: Record, index: RawIndex, first: int, last: int, count: i
     """Insert the nodes from first to last, ``count`` of them at the most."""
     # Many are linked together at less cost; few would be linked anew with all that are there.
     together = min(count, last - first + 1) >= max(_CHUNK, int(index.stats()["nodes"]))
+    if together:
+        index.reserve(count)
     while True:
         (end,) = record.query(
             "SELECT max(node) FROM (SELECT node FROM events WHERE node BETWEEN ?1 AND ?2"
@@ -335,13 +346,12 @@ def _insert_all(record: Record, index: RawIndex, first: int, last: int, count: i
 
 
 _AT = {name: place for place, name in enumerate(rows.COLUMNS["events"])}
-_OF_A_NODE = [
-    _AT[name]
-    for name in (
+_of_a_node = itemgetter(
+    *map(_AT.__getitem__, (
         "node", "entity", "timestamp", "embedding", "reward", "namespace", "visibility", "tags",
         "action",
-    )
-]  # fmt: skip
+    ))
+)  # fmt: skip
 
 
 def _node_rows(record: Record, first: int, last: int) -> list[tuple[Any, ...]]:
@@ -366,7 +376,7 @@ def _node_rows(record: Record, first: int, last: int) -> list[tuple[Any, ...]]:
 
 def _node_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
     advises = bool(row[_AT["recallable"]]) and row[_AT["state"]] == "active"
-    return (*(row[place] for place in _OF_A_NODE), advises)
+    return (*_of_a_node(row), advises)
 
 
 def _insert(record: Record, index: RawIndex, first: int, last: int, *, link: bool) -> None:

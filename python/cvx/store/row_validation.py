@@ -31,6 +31,8 @@ from cvx.validation import (
     check_edge,
     check_episode,
     check_event,
+    storable_metadata,
+    storable_tags,
     storable_text,
     storable_time,
     storable_vector,
@@ -144,7 +146,13 @@ class RowCheck:
         plain = {**ends, "metadata": ["{}"], "tags": ["[]"]}
         most = max(map(len, plain.values()))
         made = [tuple(told[at % len(told)] for told in plain.values()) for at in range(most)]
-        return [*made, *labels.values()]
+        # Most labels are looked at alone, without the columns that the made rows speak for.
+        odd = (
+            row
+            for (metadata, tags, named), row in labels.items()
+            if named is not False or not _storable_labels(metadata, tags)
+        )
+        return [*made, *odd]
 
     def _ends(self, name: str, kind: type, values: Sequence[Any]) -> list[Any]:
         """Return values of a column that are refused if any of them is.
@@ -193,6 +201,17 @@ class RowCheck:
         except (InvalidInputError, ValueError, TypeError, LookupError, RecursionError) as error:
             return str(error) or type(error).__name__
         return None
+
+
+def _storable_labels(metadata: Any, tags: Any) -> bool:
+    """Return whether these may be stored, of an event whose metadata names no entity."""
+    try:
+        _check_brackets(metadata, tags)
+        storable_metadata("metadata", json.loads(metadata))
+        storable_tags("tags", json.loads(tags))
+    except (InvalidInputError, ValueError, AttributeError, RecursionError):
+        return False
+    return True
 
 
 def _columns(db: sqlite3.Connection, table: str) -> list[tuple[str, type[Any], bool]]:
@@ -248,10 +267,14 @@ def _check_real(name: str, value: Any) -> None:
         raise TypeError(f"{name} holds {value!r}, which is no number")
 
 
+def _check_brackets(metadata: str, tags: str) -> None:
+    for name, text, start in (("metadata", metadata, "{"), ("tags", tags, "[")):
+        if not text.lstrip().startswith(start):
+            raise ValueError(f"{name} is {text[:40]!r}: no JSON that begins with {start}")
+
+
 def _check_event(told: dict[str, Any], row: Sequence[Any]) -> None:
-    for name, start in (("metadata", "{"), ("tags", "[")):
-        if not told[name].lstrip().startswith(start):
-            raise ValueError(f"{name} is {told[name][:40]!r}: no JSON that begins with {start}")
+    _check_brackets(told["metadata"], told["tags"])
     event = event_of(row)
     check_event(event)
     if event.entity_id != told["entity"]:

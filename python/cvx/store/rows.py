@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cvx.index import json_text
-from cvx.index.json_text import compact_json
+from cvx.index.json_text import compact_json, row_checksums
 from cvx.types import ENTITY_KEY, UNNAMED_ENTITIES, Decision, Episode, Event, Vector, entity_name
 from cvx.validation import check_cue, check_event, optional_text, storable_metadata, storable_text
 
@@ -82,15 +81,25 @@ def row_crc(*values: object) -> int:
     >>> row_crc(1, "a", None) != row_crc(1, "b", None)
     True
     """
-    return json_text.row_crc(*values)
+    # ASCII JSON is the same on every version of Python, which repr() is not.
+    return row_checksums([(*values, None)])[0]
 
 
-def whole(row: Sequence[object]) -> bool:
+def whole(row: tuple[object, ...]) -> bool:
     """Return whether a row matches its checksum."""
     try:
-        return row_crc(*row[:-1]) == row[-1]
-    except (TypeError, ValueError):  # Bytes within something else.
+        return row_checksums([row])[0] == row[-1]
+    except (TypeError, ValueError):
+        # A value that no row can hold.
         return False
+
+
+def whole_rows(some: Sequence[tuple[Any, ...]]) -> Iterator[bool]:
+    """Return of each row whether it matches its checksum."""
+    try:
+        return (told == row[-1] for told, row in zip(row_checksums(some), some, strict=True))
+    except (TypeError, ValueError):
+        return map(whole, some)
 
 
 def stored_columns(table: str) -> tuple[str, ...]:

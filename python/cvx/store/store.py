@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,7 +24,7 @@ from cvx.errors import (
 from cvx.index import RawIndex
 from cvx.store.database import describe
 from cvx.store.failpoints import reach
-from cvx.store.files import make_folders, regular
+from cvx.store.files import HALF_IMPORT, make_folders, regular
 from cvx.store.history import History, HistoryLimits
 from cvx.store.lock import Tail
 from cvx.store.record import Record
@@ -135,6 +137,20 @@ class IndexKind:
             ) from error
 
 
+def _broke_off(folder: Path) -> bool:
+    """Return whether an import was killed here: one that is under way keeps the folder locked."""
+    if not (folder / HALF_IMPORT).is_dir():
+        return False
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
 class Store:
     """A folder with ``memory.db``, ``LOCK`` and ``index/``; or the same in RAM.
 
@@ -165,6 +181,8 @@ class Store:
         The vectors in the store are those of another embedder.
     LostTailError
         The record ends before something that was written.
+    StoreError
+        It is the folder of a cluster, or one into which an import broke off.
     """
 
     def __init__(
@@ -223,6 +241,11 @@ class Store:
             raise StoreError(
                 f"{folder} is the folder of a cluster, whose shards are below it: open it with "
                 "cvx.cluster.open"
+            )
+        if not there and _broke_off(folder):
+            raise StoreError(
+                f"an import into {folder} broke off, and nothing of it was taken in: import again, "
+                f"which begins anew, or remove {folder / HALF_IMPORT}"
             )
         if not create and not there:
             raise StoreNotFoundError(f"{folder} is no store: there is no memory.db in it")

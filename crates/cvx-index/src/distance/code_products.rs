@@ -1,6 +1,6 @@
 //! Inner products of 8-bit codes: whole numbers, the same on every instruction set.
 
-use super::prefetch::prefetch_at;
+use super::prefetch::{prefetch, prefetch_at};
 
 /// Components in a cache line.
 pub(crate) const CHUNK: usize = 64;
@@ -99,9 +99,16 @@ pub(crate) fn pack(rows: &[&[Chunk]], packed: &mut Vec<Chunk>) {
     let width = rows.first().map_or(0, |row| row.len());
     packed.clear();
     packed.resize(rows.len().div_ceil(PACK) * PACK * width, Chunk::ZERO);
+    let mut ahead = rows.iter().skip(PACK / 2);
     for (rows, packed) in rows.chunks(PACK).zip(packed.chunks_mut(PACK * width)) {
         let packed = bytemuck::cast_slice_mut::<Chunk, u8>(packed);
         for (at, row) in rows.iter().enumerate() {
+            // Rows lie anywhere: each is asked for before its turn.
+            ahead
+                .next()
+                .into_iter()
+                .flat_map(|row| row.iter())
+                .for_each(prefetch);
             let words = bytemuck::cast_slice::<Chunk, u8>(row).as_chunks::<WORD>().0;
             for (word, place) in words.iter().zip((at * WORD..).step_by(PACK * WORD)) {
                 packed[place..place + WORD].copy_from_slice(word);

@@ -13,12 +13,14 @@ use std::iter::repeat;
 use std::ops::Range;
 
 use crate::distance::code_products::{GROUP, PACK};
-use crate::distance::kernel::{Kernel, Work};
+use crate::distance::kernel::{EIGHT, Kernel, Work};
 use crate::graph::insert::{Builder, NewLinks, chosen, mapped, set_all};
 use crate::graph::links::Links;
+use crate::graph::ranked::Ranked;
+use crate::graph::scratch::with_scratch;
 use crate::hash::splitmix;
 use crate::id::Slot;
-use crate::vectors::codes::{Coded, Packed, Tiles};
+use crate::vectors::codes::{CodeSlices, Coded, Packed, Tiles};
 
 /// Fewer nodes than this are inserted one by one.
 const LEAST: usize = 4096;
@@ -31,6 +33,11 @@ const LEAF: usize = 1000;
 const JOINED: usize = 16;
 /// The nearest so many of each group become candidates.
 const NEAREST: usize = 12;
+/// Words of eight that hold the nearest of a query, be it to leaders or in a group.
+const KEPT: usize = JOINED.div_ceil(EIGHT);
+const _: () = assert!(NEAREST <= JOINED);
+/// What stands for no place.
+const NONE: u32 = u32::MAX;
 /// Leaders of one division, at most: every row is compared with each.
 const LEADERS: usize = 1000;
 /// Groups are of this part of [`LEAF`] on average.
@@ -41,27 +48,32 @@ const ALIKE: u8 = 8;
 /// Groups compared before what they found is put down, and rows compared by one thread in turn.
 const TOGETHER: usize = 256;
 /// So many nodes choose their links before candidates of the next are looked for: what is found takes
-/// a thousand bytes a node. Each time all groups are read again, so that fewer would cost time.
-const CHOOSING: usize = 1 << 21;
+/// 832 bytes a node. Each time all groups are read again, so that fewer would cost time.
+const CHOOSING: usize = 1 << 20;
+/// So many are told their links before the next choose.
+const STEP: usize = TOGETHER * TOGETHER;
 
-/// The nearest rows of a pack to each of four queries.
+/// The nearest `most` rows of a pack to each of `nodes`, which are rows themselves where it is said
+/// from which place on.
 struct Nearest<'a> {
+    codes: &'a CodeSlices<'a>,
     packed: &'a Packed,
-    queries: &'a [Coded; GROUP],
-    keep: Keep<'a>,
+    nodes: &'a [Slot],
+    own: Option<usize>,
+    most: usize,
 }
 
-/// The nearest `most` rows that came by of each query.
-struct Keep<'a> {
+/// The nearest rows that came by of each of four queries.
+struct Keep {
     most: usize,
     /// The place of each query among the rows, where it is one.
     own: [usize; GROUP],
     bounds: [f32; GROUP],
     /// Nearest first: distances and places.
-    found: &'a mut [Vec<(f32, usize)>; GROUP],
+    found: [[[u64; EIGHT]; KEPT]; GROUP],
 }
 
-impl Tiles for Keep<'_> {
+impl Tiles for Keep {
     #[inline(always)]
     fn see(&mut self, kernel: impl Kernel, query: usize, first: usize, distances: &[f32; PACK]) {
         let (found, bound) = (&mut self.found[query], &mut self.bounds[query]);
@@ -70,38 +82,54 @@ impl Tiles for Keep<'_> {
             let lane = near.trailing_zeros() as usize;
             near &= near - 1;
             let (distance, place) = (distances[lane], first + lane);
-            if place == self.own[query] {
-                continue;
-            }
-            if found.len() == self.most {
-                if distance >= *bound {
-                    continue;
+            if distance < *bound && place != self.own[query] {
+                kernel.put(found, Ranked::new(distance, Slot::at(place)).word());
+                let last = found.as_flattened()[self.most - 1];
+                if last != u64::MAX {
+                    *bound = Ranked::of_word(last).distance();
                 }
-                found.pop();
-            }
-            let mut at = found.len();
-            while at > 0 && found[at - 1].0 > distance {
-                at -= 1;
-            }
-            found.insert(at, (distance, place));
-            if found.len() == self.most {
-                *bound = found[self.most - 1].0;
             }
         }
     }
 }
 
 impl Work for Nearest<'_> {
-    type Output = ();
+    /// Places, `most` of each node; [`NONE`] where there are fewer.
+    type Output = Vec<u32>;
 
     #[inline(always)]
-    fn run(self, kernel: impl Kernel) {
+    fn run(self, kernel: impl Kernel) -> Vec<u32> {
         let Nearest {
+            codes,
             packed,
-            queries,
-            mut keep,
+            nodes,
+            own,
+            most,
         } = self;
-        packed.compare(kernel, queries, &mut keep);
+        let mut queries: [Coded; GROUP] = Default::default();
+        let mut nearest = Vec::with_capacity(nodes.len() * most);
+        for (first, four) in (0..).step_by(GROUP).zip(nodes.chunks(GROUP)) {
+            let mut keep = Keep {
+                most,
+                own: [usize::MAX; GROUP],
+                // What pads a pack is infinitely far.
+                bounds: [f32::MAX; GROUP],
+                found: [[[u64::MAX; EIGHT]; KEPT]; GROUP],
+            };
+            for lane in 0..GROUP {
+                // The places that are left over compare the last again.
+                codes.take_row(four[lane.min(four.len() - 1)], &mut queries[lane]);
+                if let Some(own) = own {
+                    keep.own[lane] = own + first + lane;
+                }
+            }
+            packed.compare(kernel, &queries, &mut keep);
+            for found in &keep.found[..four.len()] {
+                // The lower half of a word is the place; that of the word above all is NONE.
+                nearest.extend(found.as_flattened()[..most].iter().map(|&word| word as u32));
+            }
+        }
+        nearest
     }
 }
 
@@ -113,6 +141,76 @@ struct Groups {
     /// Leaders that each node joined at first, which are farther than the nearest of its groups; a node
     /// that joined fewer stands for the rest itself. None where all nodes are one group.
     leaders: Vec<Slot>,
+}
+
+/// What nodes may be linked to, some of it more than once.
+struct Candidates {
+    /// [`ROOM`](Self::ROOM) places a node.
+    slots: Vec<u32>,
+    counts: Vec<u8>,
+}
+
+impl Candidates {
+    const ROOM: usize = JOINED * (NEAREST + 1);
+
+    fn new(nodes: usize) -> Self {
+        Candidates {
+            slots: vec![0; nodes * Self::ROOM],
+            counts: vec![0; nodes],
+        }
+    }
+
+    fn put(&mut self, at: usize, near: impl Iterator<Item = Slot>) {
+        let row = &mut self.slots[at * Self::ROOM..][..Self::ROOM];
+        for near in near {
+            row[usize::from(self.counts[at])] = near.0;
+            self.counts[at] += 1;
+        }
+    }
+
+    fn of(&self, at: usize) -> &[Slot] {
+        Slot::slots(&self.slots[at * Self::ROOM..][..usize::from(self.counts[at])])
+    }
+}
+
+/// Who chose each node, in one table.
+struct Asked {
+    /// Where those of each node end.
+    ends: Vec<usize>,
+    slots: Vec<u32>,
+}
+
+impl Asked {
+    fn of(links: &Links, level: usize, nodes: &[Slot]) -> Self {
+        let each = || {
+            let linked = |&node| {
+                links
+                    .neighbors(node, level)
+                    .iter()
+                    .map(move |&to| (node, to))
+            };
+            nodes.iter().flat_map(linked)
+        };
+        let mut ends = vec![0; nodes.len() + 1];
+        for (_, to) in each() {
+            ends[place(nodes, to) + 1] += 1;
+        }
+        for at in 1..ends.len() {
+            ends[at] += ends[at - 1];
+        }
+        let mut slots = vec![0; ends[nodes.len()]];
+        for (node, to) in each() {
+            let end = &mut ends[place(nodes, to)];
+            slots[*end] = node.0;
+            *end += 1;
+        }
+        Asked { ends, slots }
+    }
+
+    fn of_node(&self, at: usize) -> &[Slot] {
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        Slot::slots(&self.slots[start..self.ends[at]])
+    }
 }
 
 /// Where a node stands among ascending slots.
@@ -133,7 +231,10 @@ pub(crate) fn in_bulk(come: usize, there: usize) -> bool {
 impl Builder<'_> {
     /// The graph of `nodes`, ascending slots that have rows.
     pub(crate) fn built(&self, m: usize, nodes: &[Slot]) -> Links {
+        let end = nodes.last().map_or(0, |last| last.index() + 1);
         let mut links = Links::new(m);
+        // At once: a table that grows is copied, and is there twice meanwhile.
+        links = links.roomy(end).unwrap_or(links);
         let codes = self.vectors.codes.slices();
         let mut alike: HashMap<u64, u8> = HashMap::new();
         let (mut there, others): (Vec<Slot>, Vec<Slot>) = nodes.iter().partition(|&&node| {
@@ -165,56 +266,54 @@ impl Builder<'_> {
         let salt = splitmix(self.seed ^ level as u64);
         self.divide(nodes.to_vec(), JOINED, salt, &mut groups);
         let most = chosen(links.m(), level);
-        let mut chosen = Vec::with_capacity(nodes.len());
         for (part, first) in nodes.chunks(CHOOSING).zip((0..).step_by(CHOOSING)) {
             let candidates = self.candidates(nodes, first..first + part.len(), &groups);
-            let places: Vec<usize> = (0..part.len()).collect();
-            chosen.extend(mapped(&places, |&at| {
-                self.nearest_apart(part[at], &candidates[at], most)
-            }));
+            self.set_each(links, level, part, |_, at| {
+                self.nearest_apart(part[at], candidates.of(at), most)
+            });
         }
         drop(groups);
-        let mut asked = vec![Vec::new(); nodes.len()];
-        for (&node, neighbors) in nodes.iter().zip(&chosen) {
-            for neighbor in neighbors {
-                asked[place(nodes, *neighbor)].push(node);
-            }
-        }
+        let asked = Asked::of(links, level, nodes);
         let most = links.most(level);
+        self.set_each(links, level, nodes, |links, at| {
+            let mut neighbors = [links.neighbors(nodes[at], level), asked.of_node(at)].concat();
+            neighbors.sort_unstable();
+            neighbors.dedup();
+            if neighbors.len() > most {
+                neighbors = self.nearest_apart(nodes[at], &neighbors, most);
+            }
+            neighbors
+        });
+    }
+
+    /// Gives each of `nodes` the links that are chosen for the one at its place.
+    fn set_each(
+        &self,
+        links: &mut Links,
+        level: usize,
+        nodes: &[Slot],
+        choose: impl Fn(&Links, usize) -> Vec<Slot> + Sync + Send,
+    ) {
         let places: Vec<usize> = (0..nodes.len()).collect();
-        for places in places.chunks(CHOOSING) {
-            let new = mapped(places, |&at| {
-                let mut neighbors = [chosen[at].as_slice(), asked[at].as_slice()].concat();
-                neighbors.sort_unstable();
-                neighbors.dedup();
-                if neighbors.len() > most {
-                    neighbors = self.nearest_apart(nodes[at], &neighbors, most);
-                }
-                NewLinks {
-                    level,
-                    node: nodes[at],
-                    neighbors,
-                }
+        for places in places.chunks(STEP) {
+            let new = mapped(places, |&at| NewLinks {
+                level,
+                node: nodes[at],
+                neighbors: choose(links, at),
             });
             set_all(links, &new);
         }
     }
 
     /// What each of those `nodes` that stand in a range may be linked to.
-    fn candidates(&self, nodes: &[Slot], range: Range<usize>, groups: &Groups) -> Vec<Vec<Slot>> {
+    fn candidates(&self, nodes: &[Slot], range: Range<usize>, groups: &Groups) -> Candidates {
         let part = &nodes[range.clone()];
-        let mut found: Vec<Vec<Slot>> = vec![Vec::new(); part.len()];
-        let mut put = |at: usize, near: &[Slot]| {
-            for near in near {
-                if *near != part[at] && !found[at].contains(near) {
-                    found[at].push(*near);
-                }
-            }
-        };
+        let mut found = Candidates::new(part.len());
         if !groups.leaders.is_empty() {
             let leaders = &groups.leaders[range.start * JOINED..range.end * JOINED];
             for (at, leaders) in leaders.chunks(JOINED).enumerate() {
-                put(at, leaders);
+                let others = leaders.iter().copied().filter(|&leader| leader != part[at]);
+                found.put(at, others);
             }
         }
         let within = |leaf: &Vec<Slot>| {
@@ -222,17 +321,22 @@ impl Builder<'_> {
                 ..leaf.partition_point(|node| *node <= part[part.len() - 1])
         };
         for leaves in groups.leaves.chunks(TOGETHER) {
-            let near = mapped(leaves, |leaf| self.nearest_in(leaf, within(leaf)));
+            let near = mapped(leaves, |leaf| {
+                let range = within(leaf);
+                let own = Some(range.start);
+                self.nearest(leaf, &leaf[range], own, NEAREST)
+            });
             for (leaf, near) in leaves.iter().zip(near) {
-                for (&node, near) in leaf[within(leaf)].iter().zip(near) {
-                    put(place(part, node), &near);
+                for (&node, near) in leaf[within(leaf)].iter().zip(near.chunks(NEAREST)) {
+                    let near = near.iter().take_while(|&&at| at != NONE);
+                    found.put(place(part, node), near.map(|&at| leaf[at as usize]));
                 }
             }
         }
-        for (found, at) in found.iter_mut().zip(range) {
+        for (place, at) in (0..part.len()).zip(range) {
             // Alone in all of its groups.
-            if found.is_empty() {
-                found.push(nodes[at.checked_sub(1).unwrap_or(1)]);
+            if found.of(place).is_empty() {
+                found.put(place, [nodes[at.checked_sub(1).unwrap_or(1)]].into_iter());
             }
         }
         found
@@ -248,18 +352,18 @@ impl Builder<'_> {
         let stride = nodes.len() / many;
         let drawn = |at: usize| at * stride + (splitmix(salt ^ at as u64) % stride as u64) as usize;
         let leaders: Vec<Slot> = (0..many).map(|at| nodes[drawn(at)]).collect();
-        let mut packed = Packed::default();
-        self.vectors.codes.slices().pack(&leaders, &mut packed);
         let mut groups = vec![Vec::new(); many];
-        for nodes in nodes.chunks(TOGETHER * TOGETHER) {
+        for nodes in nodes.chunks(STEP) {
             let chunks: Vec<&[Slot]> = nodes.chunks(TOGETHER).collect();
-            let nearest = mapped(&chunks, |chunk| self.nearest(&packed, chunk, None, joined));
-            for (&node, places) in nodes.iter().zip(nearest.iter().flatten()) {
-                for &place in places {
-                    groups[place].push(node);
+            let nearest = mapped(&chunks, |chunk| self.nearest(&leaders, chunk, None, joined));
+            let places = nearest.iter().flat_map(|nearest| nearest.chunks(joined));
+            for (&node, places) in nodes.iter().zip(places) {
+                let places = || places.iter().take_while(|&&at| at != NONE);
+                for &at in places() {
+                    groups[at as usize].push(node);
                 }
                 if joined > 1 {
-                    let joined = places.iter().map(|&place| leaders[place]);
+                    let joined = places().map(|&at| leaders[at as usize]);
                     into.leaders.extend(joined.chain(repeat(node)).take(JOINED));
                 }
             }
@@ -284,56 +388,22 @@ impl Builder<'_> {
         }
     }
 
-    /// The nearest others of each node of a group that stands in a range.
-    fn nearest_in(&self, leaf: &[Slot], range: Range<usize>) -> Vec<Vec<Slot>> {
-        if range.is_empty() {
+    /// The places of those of `rows` that are nearest to each of `nodes`, see [`Nearest`].
+    fn nearest(&self, rows: &[Slot], nodes: &[Slot], own: Option<usize>, most: usize) -> Vec<u32> {
+        if nodes.is_empty() {
             return Vec::new();
         }
-        let mut packed = Packed::default();
-        self.vectors.codes.slices().pack(leaf, &mut packed);
-        let near = self.nearest(&packed, &leaf[range.clone()], Some(range.start), NEAREST);
-        let slots = |places: Vec<usize>| places.into_iter().map(|place| leaf[place]).collect();
-        near.into_iter().map(slots).collect()
-    }
-
-    /// The places of the rows nearest to each of `nodes`, which are rows themselves where it is said
-    /// from which place on.
-    fn nearest(
-        &self,
-        packed: &Packed,
-        nodes: &[Slot],
-        own: Option<usize>,
-        most: usize,
-    ) -> Vec<Vec<usize>> {
         let codes = self.vectors.codes.slices();
-        let mut queries: [Coded; GROUP] = Default::default();
-        let mut found: [Vec<(f32, usize)>; GROUP] = Default::default();
-        let mut nearest = Vec::with_capacity(nodes.len());
-        for (first, four) in (0..).step_by(GROUP).zip(nodes.chunks(GROUP)) {
-            let mut places = [usize::MAX; GROUP];
-            for lane in 0..GROUP {
-                // The places that are left over compare the last again.
-                codes.take_row(four[lane.min(four.len() - 1)], &mut queries[lane]);
-                found[lane].clear();
-                if let Some(own) = own {
-                    places[lane] = own + first + lane;
-                }
-            }
+        with_scratch(|scratch| {
+            codes.pack(rows, &mut scratch.packed);
             codes.isa().run(Nearest {
-                packed,
-                queries: &queries,
-                keep: Keep {
-                    most,
-                    own: places,
-                    // What pads a pack is infinitely far.
-                    bounds: [f32::MAX; GROUP],
-                    found: &mut found,
-                },
-            });
-            let places = |found: &Vec<(f32, usize)>| found.iter().map(|near| near.1).collect();
-            nearest.extend(found[..four.len()].iter().map(places));
-        }
-        nearest
+                codes: &codes,
+                packed: &scratch.packed,
+                nodes,
+                own,
+                most,
+            })
+        })
     }
 }
 
@@ -389,9 +459,12 @@ mod tests {
         let builder = builder(&vectors, &ids);
         let mut groups = Groups::default();
         builder.divide(nodes.clone(), JOINED, 9, &mut groups);
-        let whole = builder.candidates(&nodes, 0..LEAST, &groups);
-        let parts = [0..1_000, 1_000..1_001, 1_001..LEAST];
-        let parts = parts.map(|part| builder.candidates(&nodes, part, &groups));
+        let candidates = |part: Range<usize>| -> Vec<Vec<Slot>> {
+            let found = builder.candidates(&nodes, part.clone(), &groups);
+            (0..part.len()).map(|at| found.of(at).to_vec()).collect()
+        };
+        let whole = candidates(0..LEAST);
+        let parts = [0..1_000, 1_000..1_001, 1_001..LEAST].map(candidates);
         assert!(whole.iter().all(|found| found.len() > NEAREST));
         assert!(whole == parts.concat());
     }
@@ -408,10 +481,8 @@ mod tests {
             let leaf: Vec<Slot> = Slot::range(0, rows).collect();
             let codes = vectors.codes.slices();
             let mut buffers = Buffers::default();
-            for (&node, near) in leaf
-                .iter()
-                .zip(builder(&vectors, &ids).nearest_in(&leaf, 0..rows))
-            {
+            let nearest = builder(&vectors, &ids).nearest(&leaf, &leaf, Some(0), NEAREST);
+            for (&node, near) in leaf.iter().zip(nearest.chunks(NEAREST)) {
                 let mut distances = |nodes: &[Slot]| {
                     codes
                         .distances(&codes.coded_row(node), nodes, &mut buffers)
@@ -421,6 +492,8 @@ mod tests {
                 let mut expected = distances(&others);
                 expected.sort_by(f32::total_cmp);
                 expected.truncate(NEAREST);
+                let near = near.iter().take_while(|&&at| at != NONE);
+                let near: Vec<Slot> = near.map(|&at| leaf[at as usize]).collect();
                 assert!(!near.contains(&node));
                 let found = distances(&near);
                 assert_eq!(found.len(), expected.len());

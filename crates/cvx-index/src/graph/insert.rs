@@ -237,7 +237,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Candidates by their distance to a node, without those that have none: they are gone.
+    /// Candidates by their distance to a node, each once, without those that have none: they are gone.
     fn ranked(&self, node: Slot, candidates: &[Slot], buffers: &mut Buffers) -> Vec<Ranked> {
         let codes = self.vectors.codes.slices();
         let query = codes.coded_row(node);
@@ -247,6 +247,7 @@ impl Builder<'_> {
         let there = pairs.filter(|(_, distance)| !distance.is_nan());
         let mut ranked: Vec<Ranked> = there.map(|(&node, &d)| Ranked::new(d, node)).collect();
         ranked.sort_unstable();
+        ranked.dedup();
         ranked
     }
 

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use crate::graph::candidate_pool::CandidatePool;
 use crate::graph::ranked::Ranked;
 use crate::id::Slot;
-use crate::vectors::codes::Buffers;
+use crate::vectors::codes::{Buffers, Packed};
 
 /// Which nodes a walk has seen: a byte a node, that of this walk where it was seen.
 ///
@@ -113,6 +113,8 @@ pub(crate) struct Scratch {
     pub(crate) walk: Walk,
     pub(crate) buffers: Buffers,
     pub(crate) found: Found,
+    /// The rows of a group that are compared with each other.
+    pub(crate) packed: Packed,
 }
 
 /// Lends this thread's buffers; a call inside a call gets fresh ones.

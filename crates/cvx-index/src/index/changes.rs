@@ -181,6 +181,20 @@ pub(crate) fn insert_unlinked(
     })
 }
 
+/// Makes room for so many more nodes, if the system has it: tables that grow are copied, and are there
+/// twice meanwhile.
+pub(crate) fn reserve(mut index: impl Access, nodes: usize) -> Result<()> {
+    let (there, row_bytes) = index.look(|index| {
+        let row_bytes = index.vectors.row_bytes() + index.links.row_bytes();
+        (index.columns.len(), row_bytes)
+    })?;
+    let rows = there.saturating_add(nodes).min(MOST_NODES);
+    match Vec::<u8>::new().try_reserve_exact(rows.saturating_mul(row_bytes)) {
+        Ok(()) => index.make_room(rows),
+        Err(_) => Ok(()),
+    }
+}
+
 /// Links all nodes anew, beside the graph there is.
 pub(crate) fn relink(mut index: impl Access + Send, threads: usize) -> Result<()> {
     on_threads(threads, || {

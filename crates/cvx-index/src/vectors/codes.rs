@@ -380,6 +380,7 @@ impl CodeSlices<'_> {
 
     /// Puts the rows of nodes side by side.
     pub(crate) fn pack(&self, nodes: &[Slot], packed: &mut Packed) {
+        self.prefetch_all(&nodes[..nodes.len().min(PACK)]);
         let rows: Vec<&[Chunk]> = nodes.iter().map(|node| self.rows.row(node.0)).collect();
         pack(&rows, &mut packed.rows);
         packed.scales.clear();

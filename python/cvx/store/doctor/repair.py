@@ -334,8 +334,10 @@ class _Repair:
                 self.done.extend(_rest(write, inside, mended))
                 stale = bool(mended.nodes) or any(map(_changes_an_index, self.found))
                 if stale:
-                    # Other processes follow the journal: this makes them build their index anew.
-                    write.journal("erase", sorted(mended.nodes))
+                    # Other processes follow the journal: what names no node makes them build their
+                    # index anew, for rows that stay may have changed.
+                    for gone in (sorted(mended.nodes), []):
+                        write.journal("erase", gone)
         return stale
 
     def clean_files(self, *, all_snapshots: bool) -> None:

@@ -171,8 +171,8 @@ def batches(db: sqlite3.Connection) -> Iterator[Batch]:
             f"SELECT {', '.join(rows.stored_columns(table))} FROM {table} ORDER BY {key}"
         )
         while some := cursor.fetchmany(_BATCH):
-            for row in some:
-                if not rows.whole(row):
+            for row, sound in zip(some, rows.whole_rows(some), strict=True):
+                if not sound:
                     raise DamagedStoreError(
                         f"row {rows.key_of(table, row)} of {table} is not what was written: run "
                         "`cvx doctor --repair` before you export"

@@ -187,8 +187,8 @@ def _checked(db: sqlite3.Connection, incoming: Incoming, progress: Progress) -> 
     check = RowCheck(db, int(header.meta.get("dim", 0)), header.meta.get("metric", ""))
     numbers = dict.fromkeys(rows.COLUMNS, 0)
     for table, some in counted(incoming.batches, header.total, progress):
-        for row in some:
-            if not rows.whole(row):
+        for row, whole in zip(some, rows.whole_rows(some), strict=True):
+            if not whole:
                 raise ExportError(
                     f"row {rows.key_of(table, row)} of {table} is not what was written (its "
                     "checksum does not hold): export again. Nothing was taken in"
