@@ -197,9 +197,6 @@ def reembed(
     batch: Annotated[
         int, typer.Option(min=1, help="Texts a step; so many are repeated after a crash.")
     ] = 256,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Give up a move to another embedder under way.")
-    ] = False,
     store: Store = None,
     json: Json = False,
 ) -> None:
@@ -222,9 +219,7 @@ def reembed(
     made = embedder_from(embedder)
     check(made)
     with progress("embedding") as tick:
-        moved = move(
-            folder, made, spec=spec_of(embedder), batch=batch, restart=restart, progress=tick
-        )
+        moved = move(folder, made, spec=spec_of(embedder), batch=batch, progress=tick)
     told = {
         "from": before.embedder,
         "to": made.info()["id"],
