@@ -9,10 +9,10 @@ import pytest
 
 from cvx.cli.app import COMMANDS
 from cvx.embed import LexicalEmbedder
-from cvx.evaluation import generated_talk
 from cvx.memory import Memory
 from cvx.store.doctor.findings import Check
 from tests.cli.command import Cvx
+from tests.evaluation.generated_talk import generated_talk
 from tests.evaluation.labelled_file import write_labels
 from tests.store.planted import sql
 
