@@ -12,7 +12,9 @@ def test_a_sound_store_is_exit_code_0(tmp_path: Path) -> None:
     assert (done.code, done.out.splitlines()[-1], done.err) == (0, "sound", "")
 
 
-def test_damage_is_exit_code_1_until_it_is_repaired(cvx: Cvx) -> None:
+def test_damage_is_exit_code_1_and_what_is_sound_goes_into_a_new_store(
+    cvx: Cvx, tmp_path: Path
+) -> None:
     for text in ("a mug on a shelf", "a cup in a sink"):
         cvx("add", text)
     sql("UPDATE events SET text = 'a mug on a shelg' WHERE event_id = 1")(cvx.store)
@@ -21,43 +23,25 @@ def test_damage_is_exit_code_1_until_it_is_repaired(cvx: Cvx) -> None:
     assert found.json["sound"] is False
     (finding,) = found.json["findings"]
     assert (finding["check"], finding["where"], finding["harmless"]) == ("row", "events [1]", False)
-    assert found.json["left"] == found.json["findings"]
     said = cvx("doctor")
-    assert (said.code, said.out.splitlines()[-1]) == (1, "run cvx doctor --repair")
-    repaired = cvx("doctor", "--repair")
-    assert repaired.code == 0
-    assert "moved events [1] to the table set_aside" in repaired.out
-    assert cvx("doctor").code == 0
-    assert "a cup in a sink" in cvx("recall", "cup").out
-    assert cvx("doctor", "--discard").out == "threw away 1 row that had been set aside\n"
+    assert said.code == 1
+    assert said.out.splitlines()[-1].endswith("cvx doctor --repair NEW_FOLDER")
+    done = cvx("doctor", "--repair", tmp_path / "new")
+    assert done.code == 0
+    assert "left out 1 row of events" in done.out
+    new = Cvx(tmp_path / "new")
+    assert new("doctor").code == 0
+    assert "a cup in a sink" in new("recall", "cup").out
+    assert cvx("doctor").code == 1
 
 
-def test_a_lost_tail_waits_for_consent(cvx: Cvx) -> None:
+def test_a_lost_tail_is_refused_and_a_new_store_goes_on(cvx: Cvx, tmp_path: Path) -> None:
     cvx("add", "a mug", "--embedder", "lexical:16")
     lost_tail(cvx.store)
-    refused = cvx("recall", "mug")
-    assert refused.code == 3
-    assert "cvx doctor" in cvx("doctor", "--repair").out
-    assert cvx("doctor", "--accept-lost-tail").code == 2
-    assert cvx("doctor", "--repair", "--accept-lost-tail").code == 0
-    assert cvx("recall", "mug").code == 0
-
-
-def test_what_was_set_aside_is_kept_until_it_is_discarded(cvx: Cvx) -> None:
-    for text in ("a mug on a shelf", "a cup in a sink"):
-        cvx("add", text)
-    sql("UPDATE events SET text = 'the secret 4711' WHERE event_id = 1")(cvx.store)
-    assert cvx("doctor", "--repair").code == 0
-    assert cvx("stats", "--json").json["set_aside"] == 1
-    assert b"4711" in (cvx.store / "memory.db").read_bytes()
-    assert cvx("doctor", "--discard", "--repair").code == 2
-    assert cvx("forget", 1, "--erase", "--dry-run").code == 0
-    assert cvx("forget", 3, "--erase", "--dry-run").code == 1
-    assert cvx("doctor", "--discard", "--json").json["discarded"] == 1
-    whole = b"".join(path.read_bytes() for path in cvx.store.rglob("*") if path.is_file())
-    assert b"4711" not in whole
-    assert cvx("doctor", "--discard").out == "threw away 0 rows that had been set aside\n"
-    assert cvx("doctor").code == 0
+    assert cvx("recall", "mug").code == 3
+    assert "put a copy of memory.db back" in cvx("doctor").out
+    assert cvx("doctor", "--repair", tmp_path / "new").code == 0
+    assert Cvx(tmp_path / "new")("recall", "mug").code == 0
 
 
 def test_what_is_left_of_a_text_is_exit_code_1_and_never_shown(cvx: Cvx) -> None:
@@ -65,7 +49,7 @@ def test_what_is_left_of_a_text_is_exit_code_1_and_never_shown(cvx: Cvx) -> None
         cvx("add", text)
     found = cvx("doctor", "--look-for", "SECRET 4711", "--json")
     assert found.code == 1
-    assert [(one["check"], one["where"]) for one in found.json["left"]] == [
+    assert [(one["check"], one["where"]) for one in found.json["findings"]] == [
         ("remains", "events [1]")
     ]
     said = cvx("doctor", "--look-for", "-", stdin="nothing of it\nsecret 4711\n")
@@ -76,26 +60,23 @@ def test_what_is_left_of_a_text_is_exit_code_1_and_never_shown(cvx: Cvx) -> None
     assert cvx("forget", "1", "--erase", "--yes").code == 0
     assert cvx("doctor", "--look-for", "secret 4711").code == 0
     assert cvx("doctor", "--look-for", "-", stdin="\n").code == 2
-    assert cvx("doctor", "--look-for", "a mug", "--repair").code == 2
-    assert cvx("doctor", "--look-for", "a mug", "--discard").code == 2
+    assert cvx("doctor", "--look-for", "a mug", "--repair", "new").code == 2
 
 
-def test_damaged_pages_are_beyond_repair_and_the_rest_is_saved(cvx: Cvx, tmp_path: Path) -> None:
+def test_of_damaged_pages_the_rest_is_saved(cvx: Cvx, tmp_path: Path) -> None:
     lines = "\n".join(f'{{"text": "note {number}"}}' for number in range(200))
     cvx("add", "--file", "-", "--embedder", "lexical:64", stdin=lines)
     path = cvx.store / "memory.db"
     raw = bytearray(path.read_bytes())
     raw[-4096 * 8 : -4096 * 7] = bytes(4096)
     path.write_bytes(raw)
-    for look in (("doctor",), ("doctor", "--repair")):
-        assert "--salvage" in cvx(*look).out.splitlines()[-1]
-    assert cvx("doctor", "--salvage", tmp_path / "new", "--repair").code == 2
-    saved = cvx("doctor", "--salvage", tmp_path / "new", "--json").json
+    assert "--repair" in cvx("doctor").out.splitlines()[-1]
+    saved = cvx("doctor", "--repair", tmp_path / "new", "--json").json
     assert 100 < saved["rows"]["events"] <= 200
     new = Cvx(tmp_path / "new")
     assert new("doctor").code == 0
     assert new("recall", "note 3").code == 0
-    assert cvx("doctor", "--salvage", tmp_path / "new").code == 4
+    assert cvx("doctor", "--repair", tmp_path / "new").code == 4
 
 
 def test_findings_that_a_crash_leaves_are_no_problem(cvx: Cvx) -> None:
@@ -104,5 +85,3 @@ def test_findings_that_a_crash_leaves_are_no_problem(cvx: Cvx) -> None:
     done = cvx("doctor")
     assert done.code == 0
     assert "stray_file (harmless)" in done.out
-    assert "removed index/7.json.tmp" in cvx("doctor", "--repair").out
-    assert not (cvx.store / "index" / "7.json.tmp").exists()

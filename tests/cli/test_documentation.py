@@ -9,10 +9,10 @@ import pytest
 
 from cvx.cli.app import COMMANDS
 from cvx.embed import LexicalEmbedder
-from cvx.evaluation import generated_talk
 from cvx.memory import Memory
 from cvx.store.doctor.findings import Check
 from tests.cli.command import Cvx
+from tests.evaluation.generated_talk import generated_talk
 from tests.evaluation.labelled_file import write_labels
 from tests.store.planted import sql
 
@@ -107,5 +107,5 @@ def test_the_keys_of_every_command_are_those_of_the_page(cvx: Cvx, tmp_path: Pat
 
 
 def test_every_finding_of_the_doctor_is_in_the_page() -> None:
-    named = [word for cell in table("check | means | repair") for word in words(cell)]
+    named = [word for cell in table("check | means | cure") for word in words(cell)]
     assert sorted(named) == sorted(str(check) for check in Check)

@@ -7,8 +7,9 @@ import pytest
 
 from cvx.cli.app import run
 from cvx.embed import LexicalEmbedder
-from cvx.evaluation import Label, generated_talk
+from cvx.evaluation import Label
 from cvx.memory import Memory
+from tests.evaluation.generated_talk import generated_talk
 from tests.evaluation.labelled_file import write_labels
 
 

@@ -101,13 +101,13 @@ def test_the_file_of_a_causal_core_is_taken_over(cvx: Cvx, tmp_path: Path) -> No
     cvx("link", 1, 2, "--why", "the drain was full")
     cvx("export", tmp_path / "core.duckdb")
     other = Cvx(tmp_path / "other")
-    done = other("import", tmp_path / "core.duckdb", "--core", "--embedder", "lexical:64")
-    assert (done.code, done.out) == (0, "2 events with their causes taken over\n")
+    taking = "import", tmp_path / "core.duckdb", "--from", "core"
+    done = other(*taking, "--embedder", "lexical:64")
+    assert (done.code, done.out) == (0, "2 events taken over\n")
     assert "the drain was full" in other("why", 2).out
-    assert other("import", tmp_path / "core.duckdb", "--core").code == 2
-    assert (
-        other("import", tmp_path / "core.duckdb", "--core", "-n", "x", "--keep-vectors").code == 2
-    )
+    assert other(*taking).code == 2
+    assert other(*taking, "-n", "x", "--keep-vectors").code == 2
+    assert other(*taking, "-n", "x", "--json").json["rows"]["events"] == 2
 
 
 def test_an_interrupted_import_takes_nothing_in_and_starts_again(tmp_path: Path) -> None:

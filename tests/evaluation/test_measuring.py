@@ -8,7 +8,6 @@ from cvx.evaluation import (
     Answer,
     Label,
     baselines,
-    generated_talk,
     measure,
     recalling,
     resolved,
@@ -16,6 +15,7 @@ from cvx.evaluation import (
 )
 from cvx.evaluation.metrics import Report
 from cvx.memory import Memory
+from tests.evaluation.generated_talk import generated_talk
 
 
 def label(*gold: int, category: str = "") -> Label:

@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
-from cvx.evaluation import Label, generated_talk, resolved, split, tables, tune
+from cvx.evaluation import Label, resolved, split, tables, tune
 from cvx.evaluation.tuning import Table, calibrated_floor, evaluate, evidence, foreign_cues
 from cvx.memory import Memory
 from cvx.recall.floor import Answerable
 from cvx.recall.presets import default_pipeline
 from cvx.recall.ranking_signals import COLUMNS
+from tests.evaluation.generated_talk import generated_talk
 
 
 def made_up(questions: int, telling: str, seed: int) -> tuple[list[Table], list[Label]]:

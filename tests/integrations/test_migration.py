@@ -208,10 +208,10 @@ def test_the_command_takes_over_each_kind(cvx: Cvx, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("--from", "zep"), "mem0, chroma or jsonl"),
+        (("--from", "zep"), "mem0, chroma, jsonl or core"),
         (("--from", "jsonl", "--field", "content"), "text=content"),
         (("--field", "text=content"), "goes with --from jsonl"),
-        (("--from", "mem0", "--core"), "--core"),
+        (("--from", "mem0", "--keep-vectors"), "--from core or chroma"),
     ],
 )
 def test_the_command_refuses_what_does_not_go_together(

@@ -6,7 +6,7 @@ import pytest
 
 from cvx import Cue, LexicalEmbedder, Memory
 from cvx.errors import InvalidInputError, NamespaceError, UnknownError
-from cvx.evaluation import generated_talk
+from tests.evaluation.generated_talk import generated_talk
 
 pytestmark = pytest.mark.requirement("B20")
 

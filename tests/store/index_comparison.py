@@ -22,7 +22,14 @@ def check(path: Path | str, *, deep: bool = False, **options: Any) -> Report:
     if not deep or any(one.check in (Check.FILE, Check.MISPLACED) for one in report.findings):
         return report
     different = tuple(index_differences(Path(path)))
-    return replace(report, findings=(*report.findings, *different), left=(*report.left, *different))
+    return replace(report, findings=(*report.findings, *different))
+
+
+def repaired(folder: Path) -> Path:
+    """Return the folder of a new store, of what is sound in this one."""
+    target = folder.with_name(f"{folder.name}-repaired")
+    memory_check.repair(folder, target)
+    return target
 
 
 def index_differences(folder: Path) -> list[Finding]:
@@ -42,9 +49,9 @@ def index_differences(folder: Path) -> list[Finding]:
                 return []
             stored = Replica(twin, lambda: kind.empty(twin), loaded).index
     except CvxError as error:
-        return [Finding(Check.SNAPSHOT_DAMAGED, "index", f"it cannot be built: {error}")]
+        return [Finding(Check.SNAPSHOT, "index", f"it cannot be built: {error}")]
     where = f"index/{loaded[1]}.cvx"
-    return [Finding(Check.SNAPSHOT_DAMAGED, where, what) for what in _differences(stored, built)]
+    return [Finding(Check.SNAPSHOT, where, what) for what in _differences(stored, built)]
 
 
 def _differences(stored: RawIndex, built: RawIndex) -> Iterator[str]:

@@ -11,7 +11,7 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.memory import Memory
-from cvx.memory.doctor import rescue
+from cvx.memory.doctor import repair
 from cvx.memory.transfer import export, import_export
 from cvx.store import Record
 from cvx.types import Cue, Event
@@ -210,7 +210,7 @@ def test_a_store_that_dropped_some_of_its_past_is_exported_and_salvaged(
         assert (told["most_changes"], told["most_decisions"]) == (10, 2)
         assert limits["most_changes"] == 10
     assert check(tmp_path / "again", deep=True).findings == ()
-    rescue(tmp_path / "m", tmp_path / "saved")
+    repair(tmp_path / "m", tmp_path / "saved")
     assert check(tmp_path / "saved", deep=True).sound
 
 

@@ -21,6 +21,7 @@ from cvx.store import Record
 from cvx.store.rows import COLUMNS, KEYS
 from cvx.store.snapshots import load
 from cvx.types import Cue, Filter
+from tests.store.index_comparison import repaired
 from tests.store.planted import sql
 from tests.store.processes import embedder
 
@@ -156,13 +157,11 @@ def test_a_record_that_is_gone_is_a_lost_tail_and_lock_goes_on_saying_so(tmp_pat
     filled(folder)
     (folder / "memory.db").unlink()
     for _ in range(2):
-        with pytest.raises(LostTailError, match="accept-lost-tail"):
+        with pytest.raises(LostTailError, match="doctor --repair NEW_FOLDER"):
             Memory.open(folder, embedder=embedder())
-    with Memory._opened(folder, embedder(), accept_lost_tail=True) as memory:
+    with Memory.open(repaired(folder), embedder=embedder()) as memory:
         assert len(memory) == 0
         memory.add("a new beginning")
-    with Memory.open(folder, embedder=embedder()) as memory:
-        assert len(memory) == 1
 
 
 @pytest.mark.requirement("X9")
@@ -179,12 +178,13 @@ def test_a_record_that_ends_too_early_is_a_lost_tail(tmp_path: Path, by: str) ->
     else:
         for path in (folder / "index").iterdir():
             path.unlink()
-    with pytest.raises(LostTailError, match="accept-lost-tail"):
+    with pytest.raises(LostTailError, match="doctor --repair NEW_FOLDER"):
         Memory.open(folder, embedder=embedder())
-    with Memory._opened(folder, embedder(), accept_lost_tail=True) as memory:
+    new = repaired(folder)
+    with Memory.open(new, embedder=embedder()) as memory:
         assert len(memory) == 21
         assert memory.add("another history now").id == lost
-    with Memory.open(folder, embedder=embedder()) as memory:
+    with Memory.open(new, embedder=embedder()) as memory:
         assert memory.get(lost).text == "another history now"
         top = memory.recall("another history now", k=1)[0]
         assert top.event
@@ -302,7 +302,7 @@ def test_random_bytes_over_the_file_are_typed_errors_or_right_answers(tmp_path: 
         broken[at : at + 64] = rng.randbytes(64)[: len(broken) - at]
         path.write_bytes(broken)
         try:
-            with Memory._opened(tmp_path / "m", embedder(), accept_lost_tail=True) as memory:
+            with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
                 events = memory.record.events()
                 for event in events:
                     assert event.text.startswith(("thing", "the newest"))

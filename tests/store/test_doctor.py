@@ -1,6 +1,5 @@
-"""Each planted damage is found and named; repairs lose nothing that could be kept."""
+"""Each planted damage is found and named; a repair loses nothing that could be kept."""
 
-import json
 import os
 import random
 import shutil
@@ -12,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import RecordIOError, StoreVersionError
+from cvx.errors import DamagedStoreError, RecordIOError, StoreVersionError
 from cvx.memory import Memory
+from cvx.memory.doctor import repair
 from cvx.store import rows
 from cvx.store.failpoints import ENVIRONMENT
 from tests.store import planted
-from tests.store.index_comparison import check
+from tests.store.index_comparison import check, repaired
 from tests.store.planted import sql
 from tests.store.processes import embedder
 
@@ -25,22 +25,22 @@ PLANTS: dict[str, tuple[planted.Plant, str, str]] = {
     "a word is missing": (
         sql("INSERT INTO events_words(events_words, rowid, text) VALUES('delete', 14, 'the cellar"
             " flooded')"),
-        "word_missing", "events_words [14]",
+        "words", "events_words [14]",
     ),
     "a word too many": (
         sql("INSERT INTO events_words(rowid, text) VALUES (77, 'a ghost')"),
-        "word_extra", "events_words [77]",
+        "words", "events_words [77]",
     ),
     "other words": (
         sql("INSERT INTO events_words(rowid, text) VALUES (14, 'attic')"),
-        "word_different", "events_words [14]",
+        "words", "events_words [14]",
     ),
     "a pair is missing": (
         sql("INSERT INTO events_pairs(events_pairs) VALUES('delete-all')"),
-        "word_missing", "events_pairs [13]",
+        "words", "events_pairs [13]",
     ),
     "an index misses an entry": (
-        planted.scribble_on_an_index, "secondary_index", "memory.db",
+        planted.scribble_on_an_index, "page", "memory.db",
     ),
     "an orphan link": (
         sql("INSERT INTO links SELECT from_node, 900, kind, weight, why, evidence, recorded,"
@@ -71,30 +71,30 @@ PLANTS: dict[str, tuple[planted.Plant, str, str]] = {
         sql("UPDATE meta SET value = 'x' WHERE key = 'next_node'"), "counter", "next_node",
     ),
     "a gap in the journal": (
-        sql("DELETE FROM journal WHERE seq BETWEEN 4 AND 5"), "journal_gap", "journal [4..5]",
+        sql("DELETE FROM journal WHERE seq BETWEEN 4 AND 5"), "journal", "journal [4..5]",
     ),
     "a replaced change": (
         sql("UPDATE journal SET body = '[[0,1]]' WHERE seq = 2",
             rows.renew_crc_sql("journal", "seq = 2")),
-        "journal_chain", "journal [2]",
+        "journal", "journal [2]",
     ),
     "a damaged manifest": (
-        lambda folder: planted.manifest(folder).write_text("{}"), "snapshot_damaged", "index/",
+        lambda folder: planted.manifest(folder).write_text("{}"), "snapshot", "index/",
     ),
-    "a cut manifest": (planted.without_json, "snapshot_damaged", "index/"),
+    "a cut manifest": (planted.without_json, "snapshot", "index/"),
     "a damaged snapshot": (
         lambda folder: os.truncate(planted.manifest(folder).with_suffix(".cvx"), 300),
-        "snapshot_damaged", "index/",
+        "snapshot", "index/",
     ),
     "a snapshot that is gone": (
         lambda folder: planted.manifest(folder).with_suffix(".cvx").unlink(),
-        "snapshot_damaged", "index/",
+        "snapshot", "index/",
     ),
-    "a foreign snapshot": (planted.other_store, "snapshot_foreign", "index/1.cvx"),
-    "no lock": (lambda folder: (folder / "LOCK").unlink(), "lock_missing", "LOCK"),
-    "an old lock": (planted.stale_lock, "lock_old", "LOCK"),
+    "a foreign snapshot": (planted.other_store, "snapshot", "index/1.cvx"),
+    "no lock": (lambda folder: (folder / "LOCK").unlink(), "lock", "LOCK"),
+    "an old lock": (planted.stale_lock, "lock", "LOCK"),
     "a damaged lock": (
-        lambda folder: (folder / "LOCK").write_text("what?"), "lock_damaged", "LOCK",
+        lambda folder: (folder / "LOCK").write_text("what?"), "lock", "LOCK",
     ),
     "a temporary snapshot": (
         lambda folder: (folder / "index" / "9.cvx.77-0.tmp").write_text(""),
@@ -160,9 +160,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.requirement("X9")
 @pytest.mark.parametrize("name", PLANTS)
-def test_a_planted_damage_is_named_and_repaired_and_nothing_else_changes(
-    folder: Path, name: str
-) -> None:
+def test_a_planted_damage_is_named_and_left_out_of_a_new_store(folder: Path, name: str) -> None:
     plant, expected, where = PLANTS[name]
     before = planted.contents(folder)
     plant(folder)
@@ -170,17 +168,16 @@ def test_a_planted_damage_is_named_and_repaired_and_nothing_else_changes(
     report = check(folder)
     assert any(c == expected and where in w for c, w in found(report)), found(report)
     assert files(folder) == harmed
-    repaired = check(folder, mend=True)
-    assert repaired.done
-    assert repaired.sound
-    assert repaired.left == ()
-    assert check(folder, deep=True).findings == ()
-    after = planted.contents(folder)
+    new = repaired(folder)
+    assert files(folder) == harmed
+    assert check(new, deep=True).findings == ()
+    after = planted.contents(new)
     assert after["events"][1:] == before["events"][1:]
     for table in set(rows.COLUMNS) - {"events", "journal"}:
         assert after[table] == before[table]
-    with Memory.open(folder, embedder=embedder()) as memory:
+    with Memory.open(new, embedder=embedder()) as memory:
         assert [hit.event.event_id for hit in memory.recall("cellar", k=1) if hit.event] == [14]
+        assert memory.add("the next one").id == 17
 
 
 LAST = "SELECT max(event_id) FROM events"
@@ -218,7 +215,7 @@ def test_an_odd_value_under_a_fitting_checksum_is_named_with_its_fault(
         db.execute(rows.renew_crc_sql("events", f"event_id = {last}"))
     named = [one for one in check(folder).findings if one.where == f"events [{last}]"]
     assert [str(one.check) for one in named if fault in one.what] == ["value"], named
-    assert check(folder, mend=True).sound
+    assert check(repaired(folder)).sound
 
 
 @pytest.mark.requirement("X9")
@@ -230,7 +227,7 @@ def test_a_link_in_the_place_of_a_file_is_named_and_not_followed(
     shutil.move(folder / name, tmp_path / "elsewhere")
     (folder / name).symlink_to(tmp_path / "elsewhere")
     before = files(tmp_path)
-    report = check(folder, mend=True)
+    report = check(folder)
     assert ("misplaced", name) in found(report)
     assert not report.sound
     assert files(tmp_path) == before
@@ -239,9 +236,10 @@ def test_a_link_in_the_place_of_a_file_is_named_and_not_followed(
 @pytest.mark.requirement("X9")
 def test_a_table_of_somebodys_is_named_and_left(folder: Path) -> None:
     sql("CREATE TABLE copies (text)", "INSERT INTO copies VALUES ('dear to somebody')")(folder)
-    repaired = check(folder, mend=True)
-    assert found(repaired) == [("schema", "table copies")]
-    assert not repaired.sound
+    report = check(folder)
+    assert found(report) == [("schema", "table copies")]
+    assert not report.sound
+    assert check(repaired(folder)).findings == ()
     with planted.opened(folder) as db:
         assert db.execute("SELECT text FROM copies").fetchall() == [("dear to somebody",)]
 
@@ -251,8 +249,10 @@ def test_a_journal_that_names_another_file_is_named(folder: Path, tmp_path: Path
     mine = tmp_path / "thesis.txt"
     mine.write_text("dear to me")
     planted.journal_that_names(folder / "memory.db", mine)
-    report = check(folder, mend=True)
+    report = check(folder)
     assert found(report) == [("misplaced", "memory.db-journal")]
+    with pytest.raises(RecordIOError):
+        repaired(folder)
     assert not report.sound
     assert mine.exists()
 
@@ -285,7 +285,7 @@ def test_a_clock_that_ran_ahead_is_named(folder: Path) -> None:
 
 @pytest.mark.requirement("X9")
 @pytest.mark.parametrize("table", rows.COLUMNS)
-def test_a_flipped_bit_in_a_row_of_any_table_is_named_and_the_row_moved_aside(
+def test_a_flipped_bit_in_a_row_of_any_table_is_named_and_the_row_left_out(
     folder: Path, table: str
 ) -> None:
     before = planted.contents(folder)
@@ -300,16 +300,14 @@ def test_a_flipped_bit_in_a_row_of_any_table_is_named_and_the_row_moved_aside(
     assert ("row", f"{table} {list(key)}") in found(report), column
     with planted.opened(folder) as db:
         assert list(rows.damaged(db)) == [(table, key)]
-    repaired = check(folder, mend=True)
-    assert f"moved {table} {list(key)} to the table set_aside" in "\n".join(repaired.done), column
-    assert repaired.left == ()
-    after = planted.contents(folder)
+    new = repaired(folder)
+    assert check(new, deep=True).findings == ()
+    after = planted.contents(new)
     assert after["events"] or table == "events"
+    assert [row for row in before[table] if rows.key_of(table, row) == list(key)]
     if table != "journal":
         assert len(after[table]) < len(before[table])
-    with planted.opened(folder) as db:
-        aside = db.execute("SELECT row FROM set_aside WHERE from_table = ?", (table,)).fetchall()
-    assert json.loads(aside[0][0]).keys() == {*rows.COLUMNS[table], "crc"}
+        assert not [row for row in after[table] if rows.key_of(table, row) == list(key)]
 
 
 def flip_something(
@@ -344,21 +342,17 @@ def flip_something(
 
 
 @pytest.mark.requirement("X9")
-def test_an_event_beyond_repair_moves_aside_with_what_hangs_on_it(folder: Path) -> None:
+def test_what_hangs_on_a_lost_event_goes_with_it_and_is_counted(folder: Path) -> None:
     sql("UPDATE events SET text = 'something quite different' WHERE event_id = 13")(folder)
-    report = check(folder)
-    assert ("row", "events [13]") in found(report)
-    repaired = check(folder, mend=True)
-    assert any("set_aside" in said for said in repaired.done)
-    assert repaired.left == ()
-    with planted.opened(folder) as db:
-        aside = db.execute("SELECT from_table FROM set_aside ORDER BY number").fetchall()
-        (kept,) = db.execute("SELECT row FROM set_aside WHERE from_table = 'events'").fetchone()
-    tables = [table for (table,) in aside]
-    assert sorted(set(tables)) == ["aliases", "events", "links", "usage"]
-    assert tables.count("links") == 2
-    assert "something quite different" in kept
-    with Memory.open(folder, embedder=embedder()) as memory:
+    assert ("row", "events [13]") in found(check(folder))
+    saved = repair(folder, folder.with_name("new"))
+    assert {table for table, number in saved.wrong.items() if number} == {
+        "aliases", "events", "links", "usage",
+    }  # fmt: skip
+    assert saved.wrong["links"] == 2
+    assert saved.counts["events"] == 15
+    assert check(folder.with_name("new"), deep=True).findings == ()
+    with Memory.open(folder.with_name("new"), embedder=embedder()) as memory:
         assert memory.admin.check() == []
         assert len(memory) == 14
         assert all(hit.event.event_id != 13 for hit in memory.recall("it poured") if hit.event)
@@ -368,45 +362,33 @@ def test_an_event_beyond_repair_moves_aside_with_what_hangs_on_it(folder: Path) 
 def test_the_steps_of_an_episode_beyond_repair_stay_as_events(folder: Path) -> None:
     sql("UPDATE episodes SET goal = 'who knows' WHERE episode_id = 2")(folder)
     steps = [e for e in planted.contents(folder)["events"] if e[12] == 2]
-    repaired = check(folder, mend=True)
-    assert repaired.left == ()
-    after = {e[0]: e for e in planted.contents(folder)["events"]}
+    after = {e[0]: e for e in planted.contents(repaired(folder))["events"]}
     assert steps
     for step in steps:
         assert after[step[0]] == (*step[:12], None, *step[13:])
 
 
-def test_a_damaged_change_keeps_its_number_and_every_process_builds_its_index_anew(
-    folder: Path,
-) -> None:
-    other = Memory.open(folder, embedder=embedder())
+def test_a_damaged_change_keeps_its_number(folder: Path) -> None:
     sql("UPDATE journal SET body = '[\"garbage\"]' WHERE seq = 3")(folder)
-    repaired = check(folder, mend=True)
-    assert repaired.left == ()
-    assert other.recall("cellar")[0].event is not None
-    assert other.admin.stats()["rebuilds"] == 1
-    other.close()
-    assert check(folder, deep=True).findings == ()
+    new = repaired(folder)
+    assert check(new, deep=True).findings == ()
+    with planted.opened(new) as db:
+        assert db.execute("SELECT op FROM journal WHERE seq = 3").fetchall() == [("lost",)]
 
 
 @pytest.mark.requirement("X9")
-def test_a_lost_tail_is_named_and_nothing_is_touched_until_it_is_accepted(folder: Path) -> None:
+def test_a_lost_tail_is_named_and_a_new_store_goes_on_without_it(folder: Path) -> None:
     planted.lost_tail(folder)
     harmed = files(folder)
-    for mend in (False, True):
-        report = check(folder, mend=mend)
-        assert {"lost_tail", "snapshot_ahead"} & {c for c, _ in found(report)}
-        assert not report.sound
-        assert report.done == ()
-        assert files(folder) == harmed
-    repaired = check(folder, mend=True, accept_lost_tail=True)
-    assert repaired.left == ()
-    assert list((folder / "index").glob("*.lost"))
-    with Memory.open(folder, embedder=embedder()) as memory:
+    report = check(folder)
+    assert "lost_tail" in {c for c, _ in found(report)}
+    assert not report.sound
+    with Memory.open(repaired(folder), embedder=embedder()) as memory:
         assert len(memory) == 15
+    assert files(folder) == harmed
 
 
-def test_a_broken_off_erase_is_finished(tmp_path: Path) -> None:
+def test_a_broken_off_erase_is_named_and_finished_by_the_next_opening(tmp_path: Path) -> None:
     folder = tmp_path / "m"
     done = subprocess.run(
         [sys.executable, "-m", "tests.store.processes", str(folder)],
@@ -416,9 +398,8 @@ def test_a_broken_off_erase_is_finished(tmp_path: Path) -> None:
     )
     assert done.returncode != 0
     assert "erase_unfinished" in {c for c, _ in found(check(folder))}
-    repaired = check(folder, mend=True)
-    assert "finished the erase" in repaired.done
-    assert repaired.left == ()
+    Memory.open(folder, embedder=embedder()).close()
+    assert check(folder).findings == ()
     whole = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
     assert b"the first secret number 0" not in whole
 
@@ -432,9 +413,11 @@ def test_a_file_that_is_no_database_any_more_is_said_to_be_beyond_repair(
     (folder / "memory.db").write_bytes(raw)
     for ending in ("-wal", "-shm"):
         (folder / f"memory.db{ending}").unlink(missing_ok=True)
-    report = check(folder, mend=True)
+    report = check(folder)
     assert not report.sound
     assert {c for c, _ in found(report)} & {"file", "page"}
+    with pytest.raises(DamagedStoreError, match="restore a copy"):
+        repaired(folder)
     assert (folder / "memory.db").read_bytes() == raw
 
 
@@ -450,11 +433,10 @@ def test_what_stands_where_a_file_of_the_store_goes_is_named_and_left(
         place.write_text("somebody's notes")
     with pytest.raises(RecordIOError):
         Memory.open(folder, embedder=embedder())
-    for mend in (False, True):
-        report = check(folder, mend=mend, deep=True)
-        assert found(report) == [("misplaced", name)]
-        assert (report.sound, report.done) == (False, ())
-        assert f"is {other}" in report.left[0].what
+    report = check(folder, deep=True)
+    assert found(report) == [("misplaced", name)]
+    assert not report.sound
+    assert f"is {other}" in report.findings[0].what
     place.rename(folder / "aside")
     Memory.open(folder, embedder=embedder()).close()
     assert check(folder).sound
@@ -467,9 +449,8 @@ def test_a_store_of_another_version_is_not_touched(tmp_path: Path, version: int,
     with planted.opened(tmp_path) as db:
         db.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", (version,))
     before = (tmp_path / "memory.db").read_bytes()
-    for mend in (False, True):
-        with pytest.raises(StoreVersionError, match=cure):
-            check(tmp_path, mend=mend)
+    with pytest.raises(StoreVersionError, match=cure):
+        check(tmp_path)
     assert (tmp_path / "memory.db").read_bytes() == before
 
 

@@ -21,14 +21,14 @@ import pytest
 
 from cvx.errors import CvxError, DamagedStoreError
 from cvx.memory import Memory
-from cvx.memory.doctor import rescue
+from cvx.memory.doctor import repair
 from cvx.memory.transfer import export, import_export
 from cvx.store import rows
 from cvx.types import Cue
 from tests.counting import LOG, ROUND, size
 from tests.counting import tried as told_tried
 from tests.store import planted
-from tests.store.index_comparison import check
+from tests.store.index_comparison import check, repaired
 from tests.store.processes import embedder
 from tests.store.test_foreign_export import Lines, changed
 
@@ -90,7 +90,7 @@ def use(folder: Path) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            memory = Memory._opened(folder, embedder(), accept_lost_tail=True)
+            memory = Memory.open(folder, embedder=embedder())
         except CvxError:
             return False
         # Closing writes down what was noted: it may meet what is odd, too.
@@ -264,13 +264,10 @@ def test_a_store_that_was_changed_answers_or_says_why_not(
             shutil.rmtree(folder / "index")
         odd(rng, folder)
         with suppress(CvxError):
-            rescue(folder, rescued)
+            repair(folder, rescued)
+            mended += check(rescued, deep=True).sound
             use(rescued)
         opened += use(folder)
-        with suppress(CvxError):
-            check(folder, mend=True, accept_lost_tail=True)
-            mended += check(folder, deep=True).sound
-        use(folder)
         cleared(folder, rescued, tmp_path / "again.jsonl")
     print(f"\n{STORES} changed stores: {opened} opened, {mended} sound after a repair")
     assert min(opened, mended) > 0
@@ -316,7 +313,7 @@ def test_a_chain_that_is_no_number_is_named_and_repaired(
         db.execute(rows.renew_crc_sql("journal", "seq = 3"))
     found = check(tmp_path / "m", deep=True)
     assert ("value", "journal [3]") in [(one.check, one.where) for one in found.findings]
-    assert check(tmp_path / "m", mend=True, accept_lost_tail=True).sound
+    assert check(repaired(tmp_path / "m")).sound
 
 
 def test_an_episode_recorded_after_its_events_stops_no_look_back(
@@ -352,25 +349,26 @@ def test_a_count_that_has_come_to_its_end_goes_no_further(rich: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("column", ["action_scores", "hits", "cue"])
-def test_what_was_set_aside_stops_no_erase(rich: Path, tmp_path: Path, column: str) -> None:
+def test_odd_decisions_stop_no_erase_once_repaired(rich: Path, tmp_path: Path, column: str) -> None:
     shutil.copytree(rich / "m", tmp_path / "m")
     with planted.opened(tmp_path / "m") as db:
         db.execute(f"UPDATE decisions SET {column} = ?", ("[" * 2000 + "]" * 2000,))
         db.execute(rows.renew_crc_sql("decisions", "true"))
-    assert check(tmp_path / "m", mend=True).sound
-    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
+    new = repaired(tmp_path / "m")
+    assert check(new).sound
+    with Memory.open(new, embedder=embedder()) as memory:
         memory.erase([3])
-    assert check(tmp_path / "m").sound
+    assert check(new).sound
 
 
 def test_a_change_far_away_is_not_reached_row_by_row(rich: Path, tmp_path: Path) -> None:
     shutil.copytree(rich / "m", tmp_path / "m")
     with planted.opened(tmp_path / "m") as db:
-        db.execute("UPDATE journal SET seq = 1 << 60 WHERE seq = (SELECT max(seq) FROM journal)")
-        db.execute(rows.renew_crc_sql("journal", "seq = 1 << 60"))
-    report = check(tmp_path / "m", mend=True, accept_lost_tail=True)
-    assert "at most 1,000,000 are marked as lost" in " ".join(report.done)
-    assert not report.sound
+        db.execute("UPDATE journal SET seq = 1 << 45 WHERE seq = (SELECT max(seq) FROM journal)")
+        db.execute(rows.renew_crc_sql("journal", "seq = 1 << 45"))
+    assert not check(tmp_path / "m").sound
+    with pytest.raises(DamagedStoreError, match="at most 1,000,000 are marked as lost"):
+        repaired(tmp_path / "m")
 
 
 def test_an_alias_of_what_is_no_event_stops_no_recall(rich: Path, tmp_path: Path) -> None:
@@ -381,8 +379,7 @@ def test_an_alias_of_what_is_no_event_stops_no_recall(rich: Path, tmp_path: Path
         db.execute(rows.renew_crc_sql("aliases", "true"))
     with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         assert memory.recall("the cellar flooded")
-    assert check(tmp_path / "m", mend=True).done
-    assert check(tmp_path / "m", deep=True).sound
+    assert check(repaired(tmp_path / "m"), deep=True).sound
 
 
 def test_the_changes_are_what_the_checks_see(rich: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from cvx.errors import DamagedStoreError, FileError, StoreNotFoundError
 from cvx.memory import Memory
-from cvx.memory.doctor import rescue
+from cvx.memory.doctor import repair
 from cvx.store import rows
 from tests.store import planted
 from tests.store.index_comparison import check
@@ -29,7 +29,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_sound_store_is_saved_whole(template: Path, tmp_path: Path) -> None:
-    saved = rescue(template, tmp_path / "new")
+    saved = repair(template, tmp_path / "new")
     assert (saved.broken, set(saved.wrong.values())) == ((), {0})
     assert planted.contents(tmp_path / "new") == planted.contents(template)
     assert check(tmp_path / "new", deep=True).findings == ()
@@ -49,7 +49,7 @@ def test_a_page_of_garbage_costs_what_was_on_it_and_no_more(
     raw[page * 4096 : (page + 1) * 4096] = rng.randbytes(4096)
     path.write_bytes(raw)
     assert not check(folder).sound
-    saved = rescue(folder, tmp_path / "new")
+    saved = repair(folder, tmp_path / "new")
     assert path.read_bytes() == raw
     before = {row[0]: row for row in planted.contents(template)["events"]}
     after = {row[0]: row for row in planted.contents(tmp_path / "new")["events"]}
@@ -57,7 +57,7 @@ def test_a_page_of_garbage_costs_what_was_on_it_and_no_more(
     assert len(after) > EVENTS // 2
     assert all(before[number] == row for number, row in after.items())
     assert saved.counts["events"] >= len(after)
-    assert check(tmp_path / "new", deep=True).left == ()
+    assert check(tmp_path / "new", deep=True).findings == ()
     with Memory.open(tmp_path / "new", embedder=embedder()) as memory:
         assert memory.add("the next one").id == EVENTS + 1
         assert memory.recall("drawer 3")
@@ -69,7 +69,7 @@ def test_a_row_that_lost_what_it_refers_to_is_saved(template: Path, tmp_path: Pa
         db.execute("PRAGMA foreign_keys = OFF")
         db.execute("UPDATE events SET episode = 777 WHERE event_id = 5")
         db.execute(rows.renew_crc_sql("events", "event_id = 5"))
-    rescue(tmp_path / "m", tmp_path / "new")
+    repair(tmp_path / "m", tmp_path / "new")
     assert check(tmp_path / "new").sound
     with Memory.open(tmp_path / "new", embedder=embedder()) as memory:
         assert memory.get(5).text == "thing 4 lies in drawer 4"
@@ -77,11 +77,11 @@ def test_a_row_that_lost_what_it_refers_to_is_saved(template: Path, tmp_path: Pa
 
 def test_what_cannot_be_saved_is_refused(template: Path, tmp_path: Path) -> None:
     with pytest.raises(FileError, match="there already"):
-        rescue(template, tmp_path)
+        repair(template, tmp_path)
     with pytest.raises(StoreNotFoundError):
-        rescue(tmp_path / "none", tmp_path / "new")
+        repair(tmp_path / "none", tmp_path / "new")
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "memory.db").write_bytes(bytes(8192))
     with pytest.raises(DamagedStoreError, match="restore a copy"):
-        rescue(tmp_path / "m", tmp_path / "new")
+        repair(tmp_path / "m", tmp_path / "new")
     assert not (tmp_path / "new").exists()

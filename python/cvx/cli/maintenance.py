@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,7 +26,7 @@ from cvx.escaping import one_line
 
 if TYPE_CHECKING:
     from cvx.memory import Memory
-    from cvx.store.doctor import Finding
+    from cvx.store.doctor import Finding, Salvaged
 
 
 _BUDGET = re.compile(r"(\d+)\s*(|events|B|KB|MB|GB)")
@@ -130,7 +130,6 @@ def _chosen(
     if namespace is not None and not selecting:
         raise typer.BadParameter("--namespace goes with --source or --before")
     if ids:
-        # What a repair has set aside can be erased, though not be shown.
         for event in [] if did == "erased" else ids:
             memory.get(event)
         return ids
@@ -197,22 +196,11 @@ _MOST_SHOWN = 50
 
 def doctor(
     repair: Annotated[
-        bool, typer.Option("--repair", help="Repair what can be; say what was done.")
-    ] = False,
-    accept_lost_tail: Annotated[
-        bool,
-        typer.Option(
-            "--accept-lost-tail",
-            help="With --repair: go on although the newest changes are known to be missing.",
-        ),
-    ] = False,
-    discard: Annotated[
-        bool,
-        typer.Option("--discard", help="Throw away for good what repairs moved to set_aside."),
-    ] = False,
-    salvage: Annotated[
         Path | None,
-        typer.Option(help="Save what can still be read into this new folder; for damaged pages."),
+        typer.Option(
+            metavar="NEW_FOLDER",
+            help="Save what is sound into a new store there; the damaged one stays as it is.",
+        ),
     ] = None,
     look_for: Annotated[
         list[str] | None,
@@ -225,58 +213,49 @@ def doctor(
     store: Store = None,
     json: Json = False,
 ) -> None:
-    """Look for damage in the store, and repair it. Exit code 1 where problems are left.
+    """Look for damage in the store. Exit code 1 where there are problems.
 
     For example:
       cvx doctor
-      cvx doctor --repair --json
+      cvx doctor --repair ~/repaired
       cvx doctor --look-for - < erased.txt
 
-    Looking changes nothing and needs no embedder. A repair deletes nothing that was stored: a
-    row that cannot be put right moves to the table set_aside, until --discard.
+    Looking changes nothing and needs no embedder. A repair writes a new store of all that can be
+    read and is right; move the old folder away and the new one to its place.
     """
     from cvx.memory.doctor import check
+    from cvx.memory.doctor import repair as save
 
-    if discard or salvage is not None:
-        if repair or accept_lost_tail or look_for or (discard and salvage is not None):
-            raise typer.BadParameter("--discard and --salvage go alone")
-        if salvage is None:
-            _discard(folder_of(store), as_json=json)
-        else:
-            _salvage(folder_of(store), salvage, as_json=json)
-        return
-    if accept_lost_tail and not repair:
-        raise typer.BadParameter("--accept-lost-tail goes with --repair")
-    if look_for and repair:
-        raise typer.BadParameter("--look-for goes without --repair, which removes no text")
     folder = folder_of(store)
+    if repair is not None:
+        if look_for:
+            raise typer.BadParameter("--look-for goes without --repair")
+        _show_saved(save(folder, repair), repair, as_json=json)
+        return
     with progress("checking") as tick:
-        report = check(
-            folder,
-            mend=repair,
-            accept_lost_tail=accept_lost_tail,
-            look_for=[text for one in look_for or () for text in _texts(one)],
-            progress=tick,
-        )
+        texts = [text for one in look_for or () for text in _texts(one)]
+        report = check(folder, look_for=texts, progress=tick)
     if json:
         emit(
             {
                 "store": str(folder),
                 "sound": report.sound,
                 "rows": dict(report.rows),
-                "findings": [_finding_json(one) for one in report.findings],
-                "done": list(report.done),
-                "left": [_finding_json(one) for one in report.left],
+                "findings": [
+                    {"check": one.check, "where": one.where, "what": one.what}
+                    | {"harmless": one.harmless}
+                    for one in report.findings
+                ],
             }
         )
     else:
         line(f"read {counted(sum(report.rows.values()), 'row')} of {folder}")
-        _show_findings("found", report.findings)
-        for said in report.done:
-            line(f"repaired   {one_line(said)}")
-        if report.done:
-            _show_findings("still there", report.left)
-        line("sound" if report.sound else _advice(report.left, repair=repair), bold=True)
+        for one in report.findings[:_MOST_SHOWN]:
+            mark = " (harmless)" if one.harmless else ""
+            line(f"found      {one.check}{mark}: {one.where}: {one_line(one.what)}")
+        if len(report.findings) > _MOST_SHOWN:
+            line(f"and {len(report.findings) - _MOST_SHOWN} more; --json lists them all")
+        line("sound" if report.sound else _advice(report.findings), bold=True)
     if not report.sound:
         raise typer.Exit(NOTHING)
 
@@ -290,24 +269,7 @@ def _texts(given: str) -> list[str]:
     return read
 
 
-def _discard(folder: Path, *, as_json: bool) -> None:
-    from cvx.store import Record
-    from cvx.store.database import describe
-    from cvx.store.doctor.repair import discard
-
-    describe(folder)
-    with Record(folder / "memory.db") as record:
-        number = discard(record)
-    if as_json:
-        emit({"store": str(folder), "discarded": number})
-    else:
-        line(f"threw away {counted(number, 'row')} that had been set aside")
-
-
-def _salvage(folder: Path, target: Path, *, as_json: bool) -> None:
-    from cvx.memory.doctor import rescue
-
-    saved = rescue(folder, target)
+def _show_saved(saved: Salvaged, target: Path, *, as_json: bool) -> None:
     if as_json:
         emit(
             {
@@ -323,37 +285,16 @@ def _salvage(folder: Path, target: Path, *, as_json: bool) -> None:
         line(f"parts of {table} could not be read")
     for table, number in saved.wrong.items():
         if number:
-            line(f"left out {counted(number, 'row')} of {table} that were not what was written")
-
-
-def _finding_json(one: Finding) -> dict[str, Any]:
-    return {
-        "check": str(one.check),
-        "where": one.where,
-        "what": one.what,
-        "harmless": one.harmless,
-    }
-
-
-def _show_findings(title: str, findings: tuple[Finding, ...]) -> None:
-    for one in findings[:_MOST_SHOWN]:
-        mark = " (harmless)" if one.harmless else ""
-        line(f"{title:<10} {one.check}{mark}: {one.where}: {one_line(one.what)}")
-    if len(findings) > _MOST_SHOWN:
-        line(f"{title:<10} and {len(findings) - _MOST_SHOWN} more; --json lists them all")
+            line(f"left out {counted(number, 'row')} of {table}: damaged, or of something lost")
 
 
 _ADVICE = (
     (
-        {"lost_tail", "snapshot_ahead"},
+        {"lost_tail"},
         "changes are lost: put a copy of memory.db back, or go on without them with "
-        "cvx doctor --repair --accept-lost-tail",
+        "cvx doctor --repair NEW_FOLDER",
     ),
-    (
-        {"file", "page"},
-        "the file itself is damaged, which is beyond repair: restore a copy, or save what can "
-        "be read with cvx doctor --salvage NEW_FOLDER",
-    ),
+    ({"file"}, "nothing can be read of the file any more: restore a copy"),
     (
         {"misplaced"},
         "something else has the place of a file of the store: move it away, then look again",
@@ -361,9 +302,11 @@ _ADVICE = (
 )
 
 
-def _advice(left: tuple[Finding, ...], *, repair: bool) -> str:
-    checks = {str(one.check) for one in left if not one.harmless}
+def _advice(found: tuple[Finding, ...]) -> str:
+    checks = {str(one.check) for one in found if not one.harmless}
     if checks == {"remains"}:
         return "something is left of what was looked for"
-    general = "problems are left" if repair else "run cvx doctor --repair"
+    if checks == {"erase_unfinished"}:
+        return "open the store: any cvx command finishes the erase"
+    general = "restore a copy, or save what is sound with cvx doctor --repair NEW_FOLDER"
     return next((told for kinds, told in _ADVICE if checks & kinds), general)

@@ -249,7 +249,6 @@ def stats(store: Store = None, json: Json = False) -> None:
     For example:
       cvx stats --json
     """
-    from cvx.store.doctor.repair import set_aside
     from cvx.store.store import size_of
 
     with opened(store, embeds=False, reads=True) as memory:
@@ -273,7 +272,6 @@ def stats(store: Store = None, json: Json = False) -> None:
             "snapshot_of": counts["snapshot_seq"],
             "snapshots_refused": counts["snapshots_refused"],
             "damaged": counts["damaged"],
-            "set_aside": set_aside(memory.record),
             "calibration": counts["calibration"],
             "sources": counts["sources"],
         }

@@ -66,20 +66,21 @@ def import_(
     again: Annotated[
         bool, typer.Option("--again", help="Take it in although that was done before.")
     ] = False,
-    core: Annotated[
-        bool,
-        typer.Option("--core", help="The DuckDB file of a CausalMemoryCore: events and causes."),
-    ] = False,
     keep_vectors: Annotated[
         bool,
         typer.Option(
             "--keep-vectors",
-            help="With --core: its vectors are of this store's embedder; else texts are embedded.",
+            help="With --from core or chroma: its vectors are of this store's embedder; else texts "
+            "are embedded.",
         ),
     ] = False,
     origin: Annotated[
         str | None,
-        typer.Option("--from", help="Another memory's export: mem0, chroma or jsonl (any lines)."),
+        typer.Option(
+            "--from",
+            help="Another memory's export: mem0, chroma, jsonl (any lines), or core, the DuckDB "
+            "file of a CausalMemoryCore.",
+        ),
     ] = None,
     field: Annotated[
         list[str] | None,
@@ -96,7 +97,7 @@ def import_(
       cvx import backup.jsonl --store restored
       cvx import mem0.json --from mem0
       cvx import notes.jsonl --from jsonl --field text=content --field timestamp=created
-      cvx import causal.duckdb --core --json
+      cvx import causal.duckdb --from core --json
 
     A new store becomes what was exported, its embedder and history included. A store that holds
     something gets the events with their links, under new ids. Interrupted, nothing was taken in:
@@ -105,15 +106,11 @@ def import_(
     from cvx.memory.transfer import import_export
 
     if origin or field:
-        if core or keep_vectors:
-            raise typer.BadParameter("--core and --keep-vectors do not go with --from and --field")
-        _import_foreign(path, origin, field or [], (store, embedder, namespace), as_json=json)
-        return
-    if core:
-        _import_core(path, store, embedder, (namespace, keep_vectors), as_json=json)
+        where = store, embedder, namespace
+        _import_foreign(path, origin, field or [], where, vectors=keep_vectors, as_json=json)
         return
     if keep_vectors or namespace or embedder:
-        raise typer.BadParameter("--keep-vectors, --namespace and --embedder go with --core")
+        raise typer.BadParameter("--keep-vectors, --namespace and --embedder go with --from")
     with progress("importing") as tick:
         done = import_export(folder_of(store), path, format=format, again=again, progress=tick)
     if json:
@@ -128,15 +125,21 @@ def _import_foreign(
     fields: list[str],
     where: tuple[Path | None, str | None, str],
     *,
+    vectors: bool,
     as_json: bool,
 ) -> None:
+    import numpy as np
+
     from cvx.integrations import migration
+    from cvx.memory.transfer import Origin, from_duckdb
 
     named = [one.partition("=") for one in fields]
     if not all(name and field for name, _, field in named):
         raise typer.BadParameter("--field names what a field stands for, as in text=content")
     if fields and origin != "jsonl":
         raise typer.BadParameter("--field goes with --from jsonl")
+    if vectors and origin not in ("core", "chroma"):
+        raise typer.BadParameter("--keep-vectors goes with --from core or chroma")
     store, embedder, namespace = where
     with opened(store, embedder, create=True) as memory:
         own = memory.within(namespace) if namespace else memory
@@ -144,14 +147,18 @@ def _import_foreign(
             "SELECT ifnull(max(event_id), 0), ifnull(max(recorded), 0) FROM events"
         )[0]
         if origin == "mem0":
-            ids = migration.from_mem0(own, path, namespace=None if namespace else "user_id")
+            made = migration.from_mem0(own, path, namespace=None if namespace else "user_id")
         elif origin == "chroma":
-            ids = migration.from_chroma(own, path)
+            made = migration.from_chroma(own, path, vectors=vectors)
         elif origin == "jsonl":
-            ids = migration.from_jsonl(own, path, **{name: field for name, _, field in named})
+            made = migration.from_jsonl(own, path, **{name: field for name, _, field in named})
+        elif origin == "core":
+            with progress("importing") as tick:
+                made = np.array(from_duckdb(memory, path, Origin(namespace, vectors), tick))
         else:
-            raise typer.BadParameter(f"--from is {origin!r}: give mem0, chroma or jsonl")
-        old = [number for number in ids.tolist() if number <= newest]
+            raise typer.BadParameter(f"--from is {origin!r}: give mem0, chroma, jsonl or core")
+        ids = made.tolist()
+        old = [number for number in ids if number <= newest]
         # A transaction is recorded later than all before it.
         changed = sum(event.recorded > until for event in memory.record.events(old))
     if as_json:
@@ -169,24 +176,6 @@ def _show_imported(done: Imported) -> None:
         line(f"left out: {counted(number, 'row')} of {table}, part of the other store's history")
 
 
-def _import_core(
-    path: Path,
-    store: Path | None,
-    embedder: str | None,
-    how: tuple[str, bool],
-    *,
-    as_json: bool,
-) -> None:
-    from cvx.memory.transfer import Origin, from_duckdb
-
-    with opened(store, embedder, create=True) as memory, progress("importing") as tick:
-        ids = from_duckdb(memory, path, Origin(*how), tick)
-    if as_json:
-        emit({"merged": True, "rows": {"events": len(ids)}, "left_out": {}})
-    else:
-        line(f"{counted(len(ids), 'event')} with their causes taken over")
-
-
 def reembed(
     embedder: Annotated[
         str,
@@ -197,9 +186,6 @@ def reembed(
     batch: Annotated[
         int, typer.Option(min=1, help="Texts a step; so many are repeated after a crash.")
     ] = 256,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Give up a move to another embedder under way.")
-    ] = False,
     store: Store = None,
     json: Json = False,
 ) -> None:
@@ -222,9 +208,7 @@ def reembed(
     made = embedder_from(embedder)
     check(made)
     with progress("embedding") as tick:
-        moved = move(
-            folder, made, spec=spec_of(embedder), batch=batch, restart=restart, progress=tick
-        )
+        moved = move(folder, made, spec=spec_of(embedder), batch=batch, progress=tick)
     told = {
         "from": before.embedder,
         "to": made.info()["id"],

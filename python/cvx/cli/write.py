@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import time_ns
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,9 +21,7 @@ from cvx.cli.console import (
 )
 
 if TYPE_CHECKING:
-    from cvx.cli.parse_events import Lines
     from cvx.memory import Memory
-
 
 _AT_ONCE = 256
 
@@ -72,13 +69,13 @@ def add(
     aliases, metadata (an object), namespace, key, action, reward, salience, kind, source, trust,
     visibility, vector. With --file, the options here are what lines leave out.
     """
-    from cvx.cli.parse_events import from_options, read_lines
+    from cvx.cli.parse_events import from_options, in_file, read_rows
 
     if (text is None) == (file is None):
         raise typer.BadParameter("give a text to remember, - for stdin, or --file FILE")
     given = {
         "entity": entity,
-        "time": timestamp_of(time),
+        "timestamp": timestamp_of(time),
         "tags": tag or [],
         "aliases": alias or [],
         "metadata": from_options(metadata or []),
@@ -92,9 +89,10 @@ def add(
         "trust": trust,
         "visibility": visibility,
     }
-    lines = read_lines(file, text, given, time_ns() // 1000)
-    with opened(store, embedder, create=True) as memory:
-        ids = _store(memory, lines)
+    rows, places = read_rows(file, text, given)
+    with opened(store, embedder, create=True) as memory, in_file(places):
+        _embed(memory, rows)
+        ids = memory.add_many(rows).tolist()
     if json:
         emit({"ids": ids, "added": len(ids)})
     else:
@@ -102,20 +100,16 @@ def add(
         line(f"remembered {shown}")
 
 
-def _store(memory: Memory, lines: Lines) -> list[int]:
-    from dataclasses import replace
-
-    events = list(lines.events)
-    missing = [place for place, event in enumerate(events) if event.vector is None]
+def _embed(memory: Memory, rows: list[dict[str, Any]]) -> None:
+    """Embed texts that have no vector, and show how far that is."""
+    bare = [row for row in rows if row.get("vector") is None and str(row.get("text", "")).strip()]
     with progress("embedding") as tick:
-        for at in range(0, len(missing), _AT_ONCE):
-            some = missing[at : at + _AT_ONCE]
-            vectors = memory.embedder.embed([events[place].text for place in some])
-            for place, vector in zip(some, vectors, strict=True):
-                events[place] = replace(events[place], vector=vector)
-            tick(min(at + _AT_ONCE, len(missing)), len(missing))
-    ids: list[int] = memory.add_many(events, aliases=lines.aliases).tolist()
-    return ids
+        for at in range(0, len(bare), _AT_ONCE):
+            some = bare[at : at + _AT_ONCE]
+            vectors = memory.embedder.embed([str(row["text"]) for row in some])
+            for row, vector in zip(some, vectors, strict=True):
+                row["vector"] = vector
+            tick(at + len(some), len(bare))
 
 
 def link(

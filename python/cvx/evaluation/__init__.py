@@ -6,7 +6,7 @@ question and returns recall, nDCG, reciprocal rank, empties, tokens and calibrat
 the other; `calibrated_floor` learns when to answer nothing. The command is ``cvx eval``.
 """
 
-from cvx.evaluation.labels import Label, generated_talk, read_labels
+from cvx.evaluation.labels import Label, read_labels
 from cvx.evaluation.metrics import (
     Answer,
     Interval,
@@ -46,7 +46,6 @@ __all__ = [
     "evaluate",
     "foreign_cues",
     "foreign_labels",
-    "generated_talk",
     "interval",
     "measure",
     "read_labels",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -67,7 +68,7 @@ def from_mem0(memory: Memory, exported: Exported, *, namespace: str | None = "us
     'Ana likes tea.'
     """
     rows = []
-    for place, found in _listed(exported, "results"):
+    for place, found in listed(exported, "results"):
         if not isinstance(found.get("memory"), str):
             raise _not_one(place, "memory", found)
         about = {**_about(place, found.get("metadata"))}
@@ -76,7 +77,7 @@ def from_mem0(memory: Memory, exported: Exported, *, namespace: str | None = "us
             {
                 "text": found["memory"],
                 "key": _key(found.get("id")),
-                "timestamp": _time(place, found.get("created_at")),
+                "timestamp": time_of(place, found.get("created_at")),
                 "namespace": None if namespace is None else _key(found.get(namespace)),
                 "metadata": about,
             }
@@ -123,7 +124,9 @@ def from_chroma(memory: Memory, exported: Exported, *, vectors: bool = False) ->
     >>> memory.recall("rain", where={"metadata": {"topic": "weather"}})[0].text
     'It rained.'
     """
-    found = _read(exported)[0] if isinstance(exported, str | os.PathLike) else exported
+    found = exported
+    if isinstance(exported, str | os.PathLike):
+        found = _parsed(exported, _read(exported))[0]
     if not isinstance(found, Mapping) or not _is_column(found.get("ids")):
         raise wrong("exported", found, "what collection.get() of Chroma returns: 'ids' and more")
     ids = found["ids"]
@@ -192,11 +195,11 @@ def from_jsonl(memory: Memory, exported: Exported, **fields: str) -> IntArray:
         a_text(name, one)
     names = {name: fields.get(name, name) for name in FIELDS}
     rows = []
-    for place, found in _listed(exported):
+    for place, found in listed(exported):
         if not isinstance(found.get(names["text"]), str):
             raise _not_one(place, names["text"], found)
         row = {name: found.get(one) for name, one in names.items()}
-        row["timestamp"] = _time(place, row["timestamp"])
+        row["timestamp"] = time_of(place, row["timestamp"])
         taken = {*names.values()}
         row["metadata"] = {
             name: one for name, one in found.items() if name not in taken and one is not None
@@ -205,17 +208,19 @@ def from_jsonl(memory: Memory, exported: Exported, **fields: str) -> IntArray:
     return memory.add_many(rows)
 
 
-def _listed(exported: Exported, within: str = "") -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the objects of an export, each with its place."""
+def listed(
+    exported: Exported, within: str = "", *, text: str | None = None
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the objects of an export, each with its place; of a file also by its text."""
     lines: Sequence[int] = ()
     found: Any = exported
     if isinstance(exported, str | os.PathLike):
-        found, lines = _read(exported)
+        found, lines = _parsed(exported, _read(exported) if text is None else text)
     if isinstance(found, Mapping):
         found = found.get(within, [found])
     if isinstance(found, str) or not isinstance(found, Sequence):
         raise wrong("exported", found, "a list of objects, or the path of a file with them")
-    listed = []
+    out = []
     for at, one in enumerate(found):
         place = f"exported[{at}]"
         if isinstance(exported, str | os.PathLike):
@@ -223,16 +228,15 @@ def _listed(exported: Exported, within: str = "") -> list[tuple[str, Mapping[str
             place = f"{os.fspath(exported)}, {where}"
         if not isinstance(one, Mapping):
             raise InvalidInputError(f"{place} is {one!r:.60}: give a JSON object")
-        listed.append((place, one))
-    return listed
+        out.append((place, one))
+    return out
 
 
-def _read(path: str | os.PathLike[str]) -> tuple[Any, Sequence[int]]:
-    """Return what a file of JSON, or of JSON Lines, holds; of lines, their numbers from 1 too."""
+def _read(path: str | os.PathLike[str]) -> str:
     raw = b""
     try:
         raw = Path(path).read_bytes()
-        text = raw.decode("utf-8-sig")
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         number = raw.count(b"\n", 0, error.start) + 1
         raise FileError(
@@ -241,12 +245,14 @@ def _read(path: str | os.PathLike[str]) -> tuple[Any, Sequence[int]]:
         ) from error
     except OSError as error:
         raise FileError(f"{os.fspath(path)} cannot be read ({error}): give a JSON file") from error
-    try:
-        one = json.loads(text)
-    except (ValueError, RecursionError):
-        lines = list(_lines(path, text))
-        return [one for _, one in lines], [number for number, _ in lines]
-    return one, ()
+
+
+def _parsed(path: str | os.PathLike[str], text: str) -> tuple[Any, Sequence[int]]:
+    """Return what a file of JSON, or of JSON Lines, holds; of lines, their numbers from 1 too."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(text), ()
+    lines = list(_lines(path, text))
+    return [one for _, one in lines], [number for number, _ in lines]
 
 
 def _lines(path: str | os.PathLike[str], text: str) -> Iterator[tuple[int, Any]]:
@@ -286,7 +292,7 @@ def _key(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _time(place: str, value: Any) -> Any:
+def time_of(place: str, value: Any) -> Any:
     """Return a time as ``Memory.add`` takes it; a date without a zone is UTC."""
     if not isinstance(value, str):
         return value

@@ -24,7 +24,7 @@ from cvx.scoring import logged_calibration
 from cvx.scoring.formulas import beta_mean
 from cvx.store.history import HistoryLimits
 from cvx.store.namespaces import check_namespace
-from cvx.store.reembed import Target, reembed
+from cvx.store.reembed import reembed
 from cvx.store.row_validation import explains
 from cvx.store.store import Compacted, compact
 from cvx.types import DEFAULT_NAMESPACE, Event, Where
@@ -310,11 +310,11 @@ class Admin:
         Returns
         -------
         int
-            How many texts were embedded; 0 where it was there already.
+            How many different texts were embedded; 0 where it was there already.
 
         Raises
         ------
-        SettingsMismatchError, InvalidInputError, EmbedderError, InvalidVectorError
+        InvalidInputError, EmbedderError, InvalidVectorError
             As for ``cvx.store.reembed.reembed``: the memory stays as it was.
 
         Examples
@@ -328,10 +328,8 @@ class Admin:
         """
         shared = self._shared
         meant = settings_of(check_embedder("embedder", embedder), None, shared.metric, None)
-        info = meant.embedder.info()
         shared.flush()
-        target = Target(str(info["id"]), int(info["dim"]), meant.spec)
-        made = reembed(shared.record, target, meant.embedder.embed)
+        made = reembed(shared.record, meant.embedder, spec=meant.spec)
         shared.reopen(meant.embedder)
         shared.store.snapshot()
         if shared.store.snapshots is not None:

@@ -1,61 +1,47 @@
-"""Checks and repairs a stored memory, and rescues what can be read of a damaged one."""
+"""Checks a stored memory, and saves what is sound of a damaged one into a new one."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from cvx.arguments import some_texts
-from cvx.errors import (
-    DamagedStoreError,
-    InvalidInputError,
-    RecordIOError,
-    SettingsMismatchError,
-)
-from cvx.store import IndexKind
-from cvx.store.doctor import Report, Salvaged, examine, repair, salvage
+from cvx.errors import DamagedStoreError, InvalidInputError, RecordIOError, SettingsMismatchError
+from cvx.store import IndexKind, Store
+from cvx.store.doctor import Report, Salvaged, examine, salvage
 
 
 def check(
     path: str | os.PathLike[str],
     *,
-    mend: bool = False,
-    accept_lost_tail: bool = False,
     look_for: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
-    """Examine the memory in a folder, and repair it if asked to.
-
-    No embedder is needed. Without ``mend`` nothing is changed.
+    """Examine the memory in a folder; nothing is changed, and no embedder is needed.
 
     Parameters
     ----------
     path : str or path
         The folder.
-    mend : bool, default False
-        Repair what can be repaired without losing what was acknowledged: damaged rows, and what
-        hangs on them, move to the table ``set_aside``; text index, secondary indexes and snapshots
-        are built anew; a broken-off erase is finished.
-    accept_lost_tail : bool, default False
-        With ``mend``: go on although the newest changes are known to be missing.
     look_for : sequence of str
         Texts of which nothing should be left in the folder, such as what was erased: whatever
-        still says one is named, without repeating it. Without ``mend`` only.
+        still says one is named, without repeating it.
     progress : callable, optional
         Is told (checks done, of how many).
 
     Returns
     -------
     Report
-        ``sound`` says whether anything serious is left.
+        ``sound`` says whether anything serious was found.
 
     Raises
     ------
     StoreNotFoundError, StoreVersionError
         There is no store, or none of this version.
     InvalidInputError
-        An empty text to look for, or one together with ``mend``.
+        An empty text to look for.
 
     Examples
     --------
@@ -71,36 +57,39 @@ def check(
     """
     folder = Path(path)
     looked_for = some_texts("look_for", look_for)
-    if not all(map(str.strip, looked_for)) or (looked_for and mend):
-        raise InvalidInputError("look_for: give texts that say something, and no mend")
+    if not all(map(str.strip, looked_for)):
+        raise InvalidInputError("look_for: give texts that say something")
     kind = None
-    try:
+    # Where nothing was stored yet, or nothing can be read, there is no index to look at.
+    with suppress(SettingsMismatchError, DamagedStoreError, RecordIOError):
         kind = IndexKind.of(folder)
-    except (SettingsMismatchError, DamagedStoreError, RecordIOError):
-        # Nothing was stored yet, or nothing can be read, which the examination says: either way
-        # there is no index to look at.
-        mend = False
-    report = examine(folder, kind, look_for=looked_for, progress=progress)
-    if kind is None or not mend:
-        return report
-    return repair(folder, kind, report, accept_lost_tail=accept_lost_tail)
+    return examine(folder, kind, look_for=looked_for, progress=progress)
 
 
-def rescue(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Salvaged:
-    """Save what can still be read of a damaged memory into a new one, and put that in order.
+def repair(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Salvaged:
+    """Save what is sound of a damaged memory into a new one, and build its index.
+
+    What hangs on a row that is lost goes with it; texts that cannot be stored are cleaned; changes
+    that the record lacks are gone. The damaged memory is only read.
 
     Parameters
     ----------
     path : str or path
-        The folder of the damaged memory; it is only read.
+        The folder of the damaged memory.
     target : str or path
         A folder that is not there yet.
 
     Raises
     ------
     StoreNotFoundError, FileError, DamagedStoreError
-        As for ``cvx.store.doctor.repair``.
+        As for ``cvx.store.doctor.salvage``.
     """
     saved = salvage(Path(path), Path(target))
-    check(target, mend=True)
+    with suppress(SettingsMismatchError):
+        # A store that no memory opened yet says nothing of its vectors.
+        store = Store(Path(target), IndexKind.of(Path(target)))
+        try:
+            store.snapshot()
+        finally:
+            store.close()
     return saved

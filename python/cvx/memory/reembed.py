@@ -10,7 +10,6 @@ from cvx.embed import Embedder
 from cvx.errors import StoreNotFoundError
 from cvx.memory.memory import Memory
 from cvx.store import Record
-from cvx.store.reembed import Target
 from cvx.store.reembed import reembed as reembed_record
 
 
@@ -20,7 +19,6 @@ def reembed(
     *,
     spec: str | None = None,
     batch: int = 256,
-    restart: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
     """Move the memory in a folder to another embedder; broken off, the same call goes on.
@@ -36,19 +34,19 @@ def reembed(
         The other one. Texts are embedded as documents.
     spec : str, optional
         How to make it, for the store to remember (``cvx.embed.registry``).
-    batch, restart, progress
+    batch, progress
         As for ``cvx.store.reembed.reembed``.
 
     Returns
     -------
     int
-        How many texts were embedded in this call; 0 where it was there already.
+        How many different texts were embedded in this call; 0 where it was there already.
 
     Raises
     ------
     StoreNotFoundError
         There is no store.
-    SettingsMismatchError, InvalidInputError, EmbedderError, InvalidVectorError
+    InvalidInputError, EmbedderError, InvalidVectorError
         As for ``cvx.store.reembed.reembed``.
 
     Examples
@@ -66,13 +64,9 @@ def reembed(
     folder = Path(path)
     if not (folder / "memory.db").is_file():
         raise StoreNotFoundError(f"{folder} is no store: there is no memory.db in it")
-    info = embedder.info()
-    target = Target(str(info["id"]), int(info["dim"]), spec)
     with Record(folder / "memory.db") as record:
         metric = record.meta("metric") or "cosine"
-        made = reembed_record(
-            record, target, embedder.embed, batch=batch, restart=restart, progress=progress
-        )
+        made = reembed_record(record, embedder, spec=spec, batch=batch, progress=progress)
     with Memory.open(folder, embedder=embedder, metric=metric) as memory:
         memory.admin.snapshot()
         snapshots = memory._shared.store.snapshots

@@ -174,8 +174,6 @@ _DECISION = rows.COLUMNS["decisions"]
 _AT_ONCE = 1_000
 
 Query: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
-Aside: TypeAlias = list[tuple[int, str, dict[str, Any]]]
-"""Rows that were set aside: number, table and row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +236,7 @@ def erase(store: Store, events: Sequence[int]) -> Erased:
     words of its cue. The text goes too where a hit is of the same entity: what came next there was
     shown with it. Those of the episode that an erased step belonged to are removed, and the episode
     with its last step. Whatever else was logged or learned (cues, rendered texts, actions said in
-    feedback, reasons of links, counts of use, states of models, rows that a repair has set aside)
+    feedback, reasons of links, counts of use, states of models)
     loses what quotes an erased event: a word of it, or four in a row, that no event and no episode
     that is left says. Other events that say the same stay.
 
@@ -257,7 +255,7 @@ def erase(store: Store, events: Sequence[int]) -> Erased:
         return Erased((), finish(store))
     with store.record.transaction() as write:
         version_of(write.connection, store.record.path)
-        _forget_rows(store.record, write, _gone(store.record.query, wanted))
+        _forget_rows(write, _gone(store.record.query, wanted))
         write.set_meta(_PENDING, "1")
     reach("erase.committed")
     return Erased(tuple(wanted), finish(store))
@@ -277,9 +275,8 @@ def check_erasable(record: Record, events: Sequence[int]) -> None:
             "erasing writes the whole store anew, which cannot be part of a transaction: end that "
             "one first"
         )
-    aside = _rows_aside(record.query)
     for event in events:
-        _rows_of(record.query, aside, event)
+        _row_of(record.query, event)
 
 
 def finish(store: Store) -> bool:
@@ -349,21 +346,14 @@ def _gone(query: Query, events: Sequence[int]) -> _Gone:
         One of them does not exist.
     """
     gone = _Gone(set(events))
-    aside = _rows_aside(query)
     said: list[str] = []
     for event in events:
-        listed = _rows_of(query, aside, event)
+        row = _row_of(query, event)
+        gone.episodes.update(_whole(row["episode"]))
+        gone.entities.update(_whole(row["entity"]))
+        said += strings_of([row[name] for name in _SAYING], numbers=True)
         aliases = query("SELECT node, text FROM aliases WHERE event_id = ?", (event,))
-        aliases += [
-            (row.get("node"), row.get("text"))
-            for _, table, row in aside
-            if table == "aliases" and row.get("event_id") == event
-        ]
-        for row in listed:
-            gone.episodes.update(_whole(row["episode"]))
-            gone.entities.update(_whole(row["entity"]))
-            said += strings_of([row[name] for name in _SAYING], numbers=True)
-        for node, words in [*aliases, *((row["node"], row["text"]) for row in listed)]:
+        for node, words in [*aliases, (row["node"], row["text"])]:
             gone.nodes.update(_whole(node))
             gone.texts.extend(strings_of(words))
     said += gone.texts
@@ -380,7 +370,7 @@ def _gone(query: Query, events: Sequence[int]) -> _Gone:
     gone.contexts.update(event_context(event) for event in gone.events)
     gone.contexts.update(f'["node",{node}]' for node in gone.nodes)
     quotations = Quotations(said)
-    quotations.keep_said_in(_derived(query, aside))
+    quotations.keep_said_in(_derived(query))
     if quotations:
         quotations.drop_said_in(_left(query, gone))
     return replace(gone, quotations=quotations)
@@ -391,8 +381,8 @@ def _whole(value: object) -> list[int]:
     return [value] if isinstance(value, int) else []
 
 
-def _rows_of(query: Query, aside: Aside, event: int) -> list[dict[str, Any]]:
-    """Return the row of an event, or those that were set aside.
+def _row_of(query: Query, event: int) -> dict[str, Any]:
+    """Return what the row of an event says.
 
     Raises
     ------
@@ -400,12 +390,9 @@ def _rows_of(query: Query, aside: Aside, event: int) -> list[dict[str, Any]]:
         There is none.
     """
     found = query(f"SELECT {', '.join(_EVENT)} FROM events WHERE event_id = ?", (event,))
-    listed = [dict(zip(_EVENT, row, strict=True)) for row in found] or [
-        row for _, table, row in aside if table == "events" and row.get("event_id") == event
-    ]
-    if not listed:
+    if not found:
         raise UnknownError(f"there is no event {event}: it was erased or never given")
-    return listed
+    return dict(zip(_EVENT, found[0], strict=True))
 
 
 def _emptied(query: Query, gone: _Gone) -> list[int]:
@@ -418,15 +405,7 @@ def _emptied(query: Query, gone: _Gone) -> list[int]:
     return [row[0] for row in found]
 
 
-def _rows_aside(query: Query) -> Aside:
-    """Return what repairs have set aside."""
-    if not query("SELECT 1 FROM sqlite_master WHERE name = 'set_aside'", ()):
-        return []
-    found = query("SELECT number, from_table, row FROM set_aside", ())
-    return [(number, table, json.loads(row)) for number, table, row in found]
-
-
-def _derived(query: Query, aside: Aside) -> Iterator[str]:
+def _derived(query: Query) -> Iterator[str]:
     """Yield everything that was logged or learned and may quote an event."""
     for sql in (
         "SELECT cue, action_scores, rendered, action FROM decisions",
@@ -441,7 +420,6 @@ def _derived(query: Query, aside: Aside) -> Iterator[str]:
             yield from strings_of(value)
     for (context,) in query("SELECT context FROM usage", ()):
         yield from _said_in(context)
-    yield from strings_of([row for _, _, row in aside])
 
 
 def _said_in(context: str) -> Iterator[str]:
@@ -490,7 +468,8 @@ def _forget_rows(record: Record, write: Writer, gone: _Gone) -> None:
     _scrub_learned(db, gone)
     _scrub_decisions(db, gone)
     _scrub_journal(db, gone)
-    _scrub_aside(record, db, gone)
+    # Rows that a repair by an older version took out: nobody can say whose they are.
+    db.execute("DROP TABLE IF EXISTS set_aside")
     if changed:
         fulltext.refill(db)
     write.journal("erase", sorted(gone.nodes))
@@ -644,30 +623,3 @@ def _row_left(entry: list[Any], gone: _Gone) -> Any:
     if decision["episode"] in gone.episodes:
         return None
     return [table, key, [*(decision | _changed(decision, gone)).values()]]
-
-
-def _scrub_aside(record: Record, db: sqlite3.Connection, gone: _Gone) -> None:
-    for number, table, row in _rows_aside(record.query):
-        if _names(table, row, gone) or gone.quoted_in(row):
-            db.execute("DELETE FROM set_aside WHERE number = ?", (number,))
-
-
-def _names(table: str, row: dict[str, Any], gone: _Gone) -> bool:
-    """Whether a row that was set aside is one of what is erased, or of a decision on it."""
-    nodes = [row.get(name) for name in ("node", "from_node", "to_node")]
-    if any(node in gone.nodes for node in nodes if isinstance(node, int)):
-        return True
-    if table in ("events", "aliases"):
-        return row.get("event_id") in gone.events
-    try:
-        if table == "usage":
-            return gone.counted(row["context"])
-        if table == "journal":
-            body = json.loads(row["body"])
-            return any(_entry_left(row["op"], entry, gone) != entry for entry in body)
-        return table == "decisions" and (
-            row["episode"] in gone.episodes or bool(_changed(row, gone))
-        )
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        # It is damaged: what can be read of it as text is looked through all the same.
-        return False

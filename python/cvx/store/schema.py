@@ -171,7 +171,7 @@ CREATE TABLE IF NOT EXISTS set_aside (
     row TEXT NOT NULL
 )
 """
-"""Made by the first repair that takes a row out of the record."""
+"""Repairs by older versions took rows out of the record into this."""
 _CREATE_STAGED = (
     "CREATE TABLE staged (node INTEGER PRIMARY KEY, embedding BLOB NOT NULL, crc INTEGER NOT NULL)",
     "CREATE TRIGGER staged_event_gone AFTER DELETE ON events"
@@ -280,17 +280,8 @@ def _run(db: sqlite3.Connection, script: str) -> None:
             db.execute(statement)
 
 
-def create_staged(db: sqlite3.Connection) -> None:
-    """Make the table in which vectors of another embedder wait, see ``cvx.store.reembed``.
-
-    Its triggers take a vector out with its event, so that erasing needs to know nothing of it.
-    """
-    for statement in _CREATE_STAGED:
-        db.execute(statement)
-
-
 def drop_staged(db: sqlite3.Connection) -> None:
-    """Take that table away, with what is in it."""
+    """Take away the table in which older versions kept the vectors of a move."""
     for statement in _DROP_STAGED:
         db.execute(statement)
 
@@ -308,15 +299,12 @@ class Foreign(NamedTuple):
         What is wrong with it.
     sql : str or None
         How a record makes it; None where it has no such part.
-    missing : bool
-        Whether it is not there at all.
     """
 
     kind: str
     name: str
     what: str
     sql: str | None
-    missing: bool = False
 
     @property
     def unreadable(self) -> bool:
@@ -348,7 +336,7 @@ def foreign(db: sqlite3.Connection, version: int) -> list[Foreign]:
         elif _plain(sql) != _plain(own) and not _SHADOW.fullmatch(name):
             out.append(Foreign(kind, name, f"the {kind} is not as cvx makes it", own))
     out += [
-        Foreign(kind, name, f"the {kind} is missing", own, missing=True)
+        Foreign(kind, name, f"the {kind} is missing", own)
         for (kind, name), own in expected.items()
         if (kind, name) not in there and not name.startswith("sqlite_")
     ]
@@ -401,12 +389,10 @@ def _check(db: sqlite3.Connection, version: int, where: str, *, to_examine: bool
     if found:
         named = "; ".join(f"{one.name}: {one.what}" for one in found[:5])
         more = f" and {len(found) - 5} more" if len(found) > 5 else ""
-        cure = (
-            "restore a copy, or save what can be read with `cvx doctor --salvage NEW_FOLDER`"
-            if any(one.unreadable for one in found)
-            else "`cvx doctor` names them all, `cvx doctor --repair` takes them away"
+        raise DamagedStoreError(
+            f"{where} is not as cvx made it ({named}{more}): restore a copy, or save what is sound "
+            "with `cvx doctor --repair NEW_FOLDER`"
         )
-        raise DamagedStoreError(f"{where} is not as cvx made it ({named}{more}): {cure}")
 
 
 def _parts(db: sqlite3.Connection) -> _Parts:
@@ -425,7 +411,8 @@ def _expected(version: int) -> tuple[_Parts, _Parts]:
         if version == 2:
             _run(db, WORDS_2)
         if version >= 2:
-            create_staged(db)
+            for statement in _CREATE_STAGED:
+                db.execute(statement)
         db.execute(SET_ASIDE)
         optional = {part: sql for part, sql in _parts(db).items() if part not in expected}
         return expected, optional

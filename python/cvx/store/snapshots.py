@@ -228,15 +228,6 @@ class Snapshots:
                 reach("snapshot.pruned")
         sync(self.folder)
 
-    def set_aside(self) -> None:
-        """Rename snapshots of a history that the record does not know, for a human to look at."""
-        for one in self.manifests():
-            if not self.record.reaches(Tail(one.seq, one.chain)):
-                for ending in ("json", "cvx"):
-                    path = self.folder / f"{one.seq}.{ending}"
-                    with suppress(OSError):
-                        path.rename(path.with_name(f"{path.name}.lost"))
-
 
 def load(path: Path, size: int) -> RawIndex:
     """Read a snapshot of so many bytes, mapped, with everything in it checked.

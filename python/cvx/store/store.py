@@ -164,8 +164,6 @@ class Store:
         As for ``Record``.
     create : bool, default True
         Whether a folder that is no store becomes one.
-    accept_lost_tail : bool, default False
-        Go on from what the record holds although newer changes are known to be missing.
     record : Record, optional
         One in RAM that is there already, such as a copy of the past.
     read_only : bool, default False
@@ -192,7 +190,6 @@ class Store:
         *,
         clock: Callable[[], int] | None = None,
         create: bool = True,
-        accept_lost_tail: bool = False,
         record: Record | None = None,
         read_only: bool = False,
         kept: Mapping[str, str] | None = None,
@@ -209,19 +206,16 @@ class Store:
         )
         try:
             with explaining(self.record):
-                self._begin(kept or {}, accept_lost_tail=accept_lost_tail)
+                self._begin(kept or {})
         except BaseException:
             self.record.close()
             raise
 
-    def _begin(self, kept: Mapping[str, str], *, accept_lost_tail: bool) -> None:
+    def _begin(self, kept: Mapping[str, str]) -> None:
         # Before anything is written: LOCK would forget how far it went.
-        if not accept_lost_tail:
-            self._refuse(self.record.lost_tail())
+        self._refuse(self.record.lost_tail())
         self._check_kind(kept)
-        loaded = (
-            None if self.folder is None else self._open_snapshots(self.folder, accept_lost_tail)
-        )
+        loaded = None if self.folder is None else self._open_snapshots(self.folder)
         self._written = self._nodes_written = self._changes_written = 0
         # Before the index: it must not follow what it cannot hold.
         self.record.follow(EmbedderGuard(self.record, self._kind.embedder))
@@ -289,15 +283,9 @@ class Store:
                 f"{self._kind.dim}: open it with the one that it was made with"
             )
 
-    def _open_snapshots(self, folder: Path, accept_lost_tail: bool) -> tuple[RawIndex, int] | None:
+    def _open_snapshots(self, folder: Path) -> tuple[RawIndex, int] | None:
         snapshots = self.snapshots = Snapshots(folder / "index", self.record, self._kind.made)
-        lost = self.record.lost_tail() or snapshots.ahead()
-        if lost is not None:
-            if not accept_lost_tail:
-                self._refuse(lost)
-            if not self.record.frozen:
-                snapshots.set_aside()
-                self.record.forget_lost_tail()
+        self._refuse(self.record.lost_tail() or snapshots.ahead())
         return snapshots.newest()
 
     def _refuse(self, lost: Tail | None) -> None:
@@ -305,7 +293,7 @@ class Store:
             raise LostTailError(
                 f"{self.folder} was written up to change {lost.seq}, its record ends at "
                 f"{self.record.tail().seq}: restore a copy, or go on from there with "
-                "`cvx doctor --repair --accept-lost-tail`"
+                "`cvx doctor --repair NEW_FOLDER`"
             )
 
     def fresh(self) -> RawIndex:

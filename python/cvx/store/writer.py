@@ -47,7 +47,7 @@ def _counter(name: str, told: object) -> int:
     ):
         raise DamagedStoreError(
             f"the record says {str(told)[:20]} of {name}, from which no id can be given: "
-            "`cvx doctor --repair` puts it right"
+            "save what is sound with `cvx doctor --repair NEW_FOLDER`"
         )
     return int(str(told))
 
@@ -77,7 +77,7 @@ class Writer:
         if not all(type(number) is int for number in tail):
             raise DamagedStoreError(
                 f"the journal ends with {tail}, which is no change: save what is sound with "
-                "`cvx doctor --salvage`"
+                "`cvx doctor --repair NEW_FOLDER`"
             )
         if type(last) is not int or last >= FURTHEST:
             # A time that nobody wrote here: what follows it goes on from the last that was.

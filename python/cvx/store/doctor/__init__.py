@@ -1,11 +1,10 @@
-"""The doctor of a store: finds damage, and repairs what can be repaired.
+"""The doctor of a store: names damage, and saves what is sound into a new store.
 
-``examine`` only reads; ``repair`` changes what findings name and says what it did. Nothing that
-was ever acknowledged is deleted: a row that cannot be put right moves to the table ``set_aside``.
+A store that is damaged is never changed: what is left of it may be worth more than a repair.
 """
 
 from cvx.store.doctor.examination import examine
 from cvx.store.doctor.findings import Finding, Report
-from cvx.store.doctor.repair import Salvaged, repair, salvage
+from cvx.store.doctor.salvage import Salvaged, salvage
 
-__all__ = ["Finding", "Report", "Salvaged", "examine", "repair", "salvage"]
+__all__ = ["Finding", "Report", "Salvaged", "examine", "salvage"]

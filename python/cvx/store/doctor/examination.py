@@ -12,7 +12,6 @@ from cvx.store.database import describe, read_only
 from cvx.store.doctor import folder_checks, record_checks
 from cvx.store.doctor.findings import Check, Finding, Report
 from cvx.store.doctor.folder_checks import remains
-from cvx.store.reembed import Target, damaged_staged
 from cvx.store.schema import SCHEMA_VERSION, foreign
 from cvx.store.store import IndexKind
 
@@ -52,7 +51,7 @@ def examine(
     # SQLite would read, or delete, what stands there.
     if any(name.startswith("memory.db") for name in seen.misplaced):
         found_there = tuple(folder_checks.misplaced(seen))
-        return Report(found_there, left=found_there)
+        return Report(found_there)
     try:
         _check_version(folder)
         with read_only(folder) as db:
@@ -71,9 +70,8 @@ def examine(
         raise
     except CvxError as error:
         found = Finding(Check.FILE, "memory.db", str(error))
-        return Report((found,), left=(found,))
-    found_all = tuple(findings)
-    return Report(found_all, counts, left=found_all)
+        return Report((found,))
+    return Report(tuple(findings), counts)
 
 
 def _check_version(folder: Path) -> None:
@@ -141,30 +139,16 @@ def _run(check: Callable[[], Iterator[Finding]], before: Sequence[Finding]) -> l
         # The pages are named by SQLite's own check; here the rest goes on.
         out.append(Finding(Check.PAGE, "memory.db", f"a check broke off ({error})"))
     except (TypeError, ValueError, LookupError, OverflowError, RecursionError):
-        # An odd value stopped it, and is named already: what else there is shows after a repair.
+        # An odd value stopped it, and is named already.
         if not any(one.check in (Check.ROW, Check.VALUE) for one in before):
             raise
     return out
 
 
 def _unfinished(db: sqlite3.Connection) -> Iterator[Finding]:
-    meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
-    if "erasing" in meta:
+    if db.execute("SELECT 1 FROM meta WHERE key = 'erasing'").fetchone():
         yield Finding(
-            Check.ERASE_UNFINISHED, "memory.db", "an erase broke off before the files were clean"
-        )
-    if "reembed" in meta:
-        target = Target.from_text(meta["reembed"])
-        yield Finding(
-            Check.REEMBED_UNFINISHED,
+            Check.ERASE_UNFINISHED,
             "memory.db",
-            f"a move to {target.embedder} is under way; the store works, `cvx reembed` goes on",
+            "an erase broke off before the files were clean: opening the store finishes it",
         )
-        for node in damaged_staged(db):
-            yield Finding(
-                Check.STAGED_ROW,
-                f"staged [{node}]",
-                "a vector made for the move is not what was written",
-                "staged",
-                (node,),
-            )

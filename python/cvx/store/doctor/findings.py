@@ -15,26 +15,16 @@ class Check(StrEnum):
     ROW = "row"
     VALUE = "value"
     PAGE = "page"
-    SECONDARY_INDEX = "secondary_index"
-    WORD_MISSING = "word_missing"
-    WORD_EXTRA = "word_extra"
-    WORD_DIFFERENT = "word_different"
+    WORDS = "words"
     ORPHAN = "orphan"
     COUNTER = "counter"
-    JOURNAL_GAP = "journal_gap"
-    JOURNAL_CHAIN = "journal_chain"
+    JOURNAL = "journal"
     LOST_TAIL = "lost_tail"
-    LOCK_MISSING = "lock_missing"
-    LOCK_DAMAGED = "lock_damaged"
-    LOCK_OLD = "lock_old"
-    SNAPSHOT_DAMAGED = "snapshot_damaged"
-    SNAPSHOT_FOREIGN = "snapshot_foreign"
-    SNAPSHOT_AHEAD = "snapshot_ahead"
+    LOCK = "lock"
+    SNAPSHOT = "snapshot"
     MISPLACED = "misplaced"
     STRAY_FILE = "stray_file"
     ERASE_UNFINISHED = "erase_unfinished"
-    REEMBED_UNFINISHED = "reembed_unfinished"
-    STAGED_ROW = "staged_row"
     REMAINS = "remains"
     EXPOSED = "exposed"
     CLOCK_AHEAD = "clock_ahead"
@@ -42,15 +32,15 @@ class Check(StrEnum):
 
 _HARMLESS = frozenset(
     {
-        Check.LOCK_MISSING,
-        Check.LOCK_OLD,
+        Check.LOCK,
+        Check.SNAPSHOT,
         Check.STRAY_FILE,
-        Check.REEMBED_UNFINISHED,
         Check.EXPOSED,
         Check.CLOCK_AHEAD,
     }
 )
-"""What a killed process may leave, a copy or a wrong clock, and nothing is lost by it."""
+"""What a killed process may leave, a copy or a wrong clock: the next opening puts it right, or
+nothing is lost by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,26 +75,20 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an examination found, and what a repair did.
+    """What an examination found.
 
     Parameters
     ----------
     findings : tuple of Finding
-        What was found at first.
+        What was found.
     rows : mapping
         How many rows of each table were read.
-    done : tuple of str
-        What was repaired, in words; empty without a repair.
-    left : tuple of Finding
-        What is still there after it; the same as ``findings`` without a repair.
     """
 
     findings: tuple[Finding, ...]
     rows: Mapping[str, int] = field(default_factory=dict)
-    done: tuple[str, ...] = ()
-    left: tuple[Finding, ...] = ()
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is left but what is harmless."""
-        return all(finding.harmless for finding in self.left)
+        """Whether all that was found is harmless."""
+        return all(finding.harmless for finding in self.findings)

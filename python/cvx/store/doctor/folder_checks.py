@@ -98,12 +98,12 @@ def lock_and_tail(db: sqlite3.Connection, seen: Seen) -> Iterator[Finding]:
     if "LOCK" in seen.misplaced:
         return
     if seen.lock is None:
-        yield Finding(Check.LOCK_MISSING, "LOCK", "there is no lock file; the next writer makes it")
+        yield Finding(Check.LOCK, "LOCK", "there is no lock file; the next writer makes it")
         return
     tail = parse_tail(seen.lock)
     if tail is None:
         if seen.lock:
-            yield Finding(Check.LOCK_DAMAGED, "LOCK", "the lock file does not say how far it went")
+            yield Finding(Check.LOCK, "LOCK", "the lock file does not say how far it went")
         return
     end = tail_of(db)
     if not reaches(db, tail):
@@ -115,7 +115,7 @@ def lock_and_tail(db: sqlite3.Connection, seen: Seen) -> Iterator[Finding]:
         )
     elif tail.seq < end.seq:
         yield Finding(
-            Check.LOCK_OLD, "LOCK", f"it remembers change {tail.seq}, the record has {end.seq}"
+            Check.LOCK, "LOCK", f"it remembers change {tail.seq}, the record has {end.seq}"
         )
 
 
@@ -133,7 +133,7 @@ def snapshots(
         pair = path.with_suffix(".json")
         if not regular(path):
             what = f"{path.name} is a symbolic link, or no file"
-            yield Finding(Check.SNAPSHOT_FOREIGN, f"index/{path.stem}.cvx", what)
+            yield Finding(Check.SNAPSHOT, f"index/{path.stem}.cvx", what)
         elif path.suffix == ".cvx" and not os.path.lexists(pair):
             yield Finding(Check.STRAY_FILE, f"index/{path.name}", "a crash left it")
 
@@ -147,20 +147,20 @@ def _flaw(
 ) -> tuple[Check, str] | None:
     """Return what is wrong with a snapshot, by the path of its manifest."""
     if manifest is None or str(manifest.seq) != path.stem:
-        return Check.SNAPSHOT_DAMAGED, "its manifest is not what was written"
+        return Check.SNAPSHOT, "its manifest is not what was written"
     if manifest.uuid != own:
-        return Check.SNAPSHOT_FOREIGN, "it belongs to another store"
+        return Check.SNAPSHOT, "it belongs to another store"
     if not reaches(db, Tail(manifest.seq, manifest.chain)):
         lacking = f"it holds change {manifest.seq}, which the record does not have"
-        return Check.SNAPSHOT_AHEAD, f"{lacking}: the newest changes are lost"
+        return Check.LOST_TAIL, f"{lacking}: the newest changes are lost"
     if kind is not None and (manifest.embedder, manifest.metric, manifest.dim) != kind.made:
-        return Check.SNAPSHOT_FOREIGN, f"its vectors are of {manifest.embedder}"
+        return Check.SNAPSHOT, f"its vectors are of {manifest.embedder}"
     try:
         if kind is not None:
             load(path.with_suffix(".cvx"), manifest.size)
     except (SnapshotError, OSError) as error:
         # Gone with its manifest, another process has only replaced it.
-        return (Check.SNAPSHOT_DAMAGED, str(error)) if path.exists() else None
+        return (Check.SNAPSHOT, str(error)) if path.exists() else None
     return None
 
 
@@ -265,7 +265,7 @@ def _cure_of(table: str, row: dict[str, object]) -> str:
     goes = "it goes with the event that it quotes, unless another says the same"
     cures = {
         **dict.fromkeys(("events", "aliases"), f"`cvx forget {row.get('event_id')} --erase`"),
-        "set_aside": "`cvx doctor --discard`",
+        "set_aside": "an older version kept it; the next erase of anything drops the table",
     }
     return cures.get(table, goes if table in rows.COLUMNS else "the table is none of a record")
 
@@ -289,7 +289,7 @@ def _in_words(db: sqlite3.Connection, texts: Sequence[str]) -> Iterator[Finding]
             for (event,) in found.fetchall():
                 if db.execute(there, (event,)).fetchone() is None:
                     where, what = f"{table} [{event}]", "the words of the text index say it"
-                    yield Finding(Check.REMAINS, where, f"{what}: `cvx doctor --repair`")
+                    yield Finding(Check.REMAINS, where, f"{what}: the next erase makes them anew")
 
 
 def _plain(name: str) -> str:

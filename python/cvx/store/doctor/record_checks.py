@@ -16,7 +16,6 @@ from cvx.store.row_validation import RowCheck, node_bound
 
 _MOST = 1000
 _DAY = 24 * 3_600_000_000
-_OF_AN_INDEX = re.compile(r"missing from index|entries in index|non-unique entry in index")
 _OF_A_ROW = re.compile(r"CHECK constraint failed|NULL value in|non-\w+ value in")
 
 
@@ -52,8 +51,7 @@ def damaged_pages(db: sqlite3.Connection) -> Iterator[Finding]:
         # What concerns the content of a row is found, and named better, by its checksum.
         if text == "ok" or _OF_A_ROW.search(text):
             continue
-        check = Check.SECONDARY_INDEX if _OF_AN_INDEX.search(text) else Check.PAGE
-        yield Finding(check, "memory.db", text)
+        yield Finding(Check.PAGE, "memory.db", text)
 
 
 def count_rows(db: sqlite3.Connection) -> dict[str, int]:
@@ -112,9 +110,9 @@ SELECT doc, doc IN (SELECT doc FROM stored), doc IN (SELECT doc FROM expected) F
 ) ORDER BY doc
 """
 _DIFFERENCE = {
-    (False, True): (Check.WORD_MISSING, "is not in the text index: its words do not find it"),
-    (True, False): (Check.WORD_EXTRA, "is in the text index, and there is no such text"),
-    (True, True): (Check.WORD_DIFFERENT, "is in the text index with other words"),
+    (False, True): "is not in the text index: its words do not find it",
+    (True, False): "is in the text index, and there is no such text",
+    (True, True): "is in the text index with other words",
 }
 
 
@@ -125,11 +123,10 @@ def _compared(db: sqlite3.Connection, table: str, damaged: Collection[object]) -
             db.execute(f"CREATE VIRTUAL TABLE temp.words_of_{schema} USING {words}")
         for event, stored, expected in db.execute(_DIFFERING).fetchall():
             if event not in damaged:
-                check, what = _DIFFERENCE[bool(stored), bool(expected)]
-                where = f"{table} [{event}]"
-                yield Finding(check, where, f"event {event} {what}", table, (event,))
+                what = f"event {event} {_DIFFERENCE[bool(stored), bool(expected)]}"
+                yield Finding(Check.WORDS, f"{table} [{event}]", what, table, (event,))
     except sqlite3.DatabaseError as error:
-        yield Finding(Check.WORD_DIFFERENT, table, f"the text index cannot be read ({error})")
+        yield Finding(Check.WORDS, table, f"the text index cannot be read ({error})")
     finally:
         for schema in ("main", "temp"):
             db.execute(f"DROP TABLE IF EXISTS temp.words_of_{schema}")
@@ -252,7 +249,7 @@ def _first_kept(db: sqlite3.Connection) -> int:
 
 def _gap(first: int, last: int) -> Finding:
     return Finding(
-        Check.JOURNAL_GAP,
+        Check.JOURNAL,
         f"journal [{first}..{last}]",
         f"{last - first + 1} changes are missing: an index that follows did not hear of them",
         "journal",
@@ -289,7 +286,7 @@ def breaks(db: sqlite3.Connection, damaged: Collection[object]) -> Iterator[Find
             raw = str(body).encode("utf-8", "surrogateescape")
             if zlib.crc32(raw, before[1]) != chain:
                 yield Finding(
-                    Check.JOURNAL_CHAIN,
+                    Check.JOURNAL,
                     f"journal [{seq}]",
                     "the change does not follow from the one before it: one of them was replaced",
                     "journal",

@@ -175,7 +175,7 @@ def batches(db: sqlite3.Connection) -> Iterator[Batch]:
                 if not sound:
                     raise DamagedStoreError(
                         f"row {rows.key_of(table, row)} of {table} is not what was written: run "
-                        "`cvx doctor --repair` before you export"
+                        "`cvx doctor --repair NEW_FOLDER` and export that"
                     )
             yield table, some
 
