@@ -244,6 +244,7 @@ class Cast(Mapping[str, Character]):
         )
         return self[name]
 
+    @checked(**dict.fromkeys(("location", "atmosphere", "time", "description"), some_words))
     def scene(self, *, location: str, atmosphere: str, time: str, description: str) -> list[Event]:
         """Say where everybody is; saying it again changes what is another now.
 
@@ -257,10 +258,9 @@ class Cast(Mapping[str, Character]):
         InvalidInputError
             An empty one; nothing is stored.
         """
-        told = {"location": location, "atmosphere": atmosphere, "time": time}
-        told["context"] = description
-        for field, text in told.items():
-            some_words("description" if field == "context" else field, text)
+        told = {
+            "location": location, "atmosphere": atmosphere, "time": time, "context": description,
+        }  # fmt: skip
         self._give(Given(DEFAULT_NAMESPACE, scene_gifts(told), "scene "))
         return self.gifts(DEFAULT_NAMESPACE, "scene ")
 
