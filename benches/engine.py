@@ -61,7 +61,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         cache = Path(name) / "cache"
         for path in generate_games(args.games, SEED, Path(name) / "games"):
-            won = demonstrate(path, by=("expert",), attempts=10, max_steps=MOST_STEPS, cache=cache)
+            won = demonstrate(path, attempts=10, max_steps=MOST_STEPS, cache=cache)
             commands = [step.command for step in won]
             times["ours"] += ours(path, commands, cache)
             times["stock"] += stock(path, commands)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,8 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from experiments.alfworld.material import Alfworld
     from experiments.harness.command import parser, run_command
 
-    program = "python -m experiments.alfworld"
-    options = parser(program, __doc__)
+    options = parser("python -m experiments.alfworld", __doc__)
     add = options.add_argument
     add("--games", type=Path, help="folder of real ALFWorld games (json_2.1.1); default: generated")
     add(
@@ -34,10 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         metavar="N",
         help="N winning ones of games of any type, 0 for none; default one a type",
     )
-    given = list(sys.argv[1:] if argv is None else argv)
-    found = options.parse_args(given)
-    domain = Alfworld(found.games, found.cache, found.demonstrations)
-    return run_command(domain, found, shlex.join([*program.split(), *given]))
+    return run_command(
+        options, lambda found: Alfworld(found.games, found.cache, found.demonstrations), argv
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,7 @@
 """Winning demonstrations: how a game is won, shown once.
 
-Two demonstrators come with the packages. alfworld's handcoded expert looks for things as a player
-would, opening and going about, and takes under a second. fast-downward's planner knows where
-everything is and takes one to twenty seconds, in a process of its own. Losing attempts are never
-returned.
+alfworld's handcoded expert looks for things as a player would, opening and going about, and takes
+under a second. Losing attempts are never returned.
 """
 
 from __future__ import annotations
@@ -14,12 +12,11 @@ import random
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from experiments.alfworld.engine import game_file, goal_of, open_engine
 from experiments.alfworld.files import write_whole
 from experiments.alfworld.package import alfworld_module
-from experiments.alfworld.planner import plan
 from experiments.errors import DemonstrationError, GameError
 from experiments.plans import Observation, Played
 
@@ -27,18 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 DEFAULT_CACHE = ".cache/cvx-alfworld"
-Demonstrator = Literal["expert", "planner"]
 _FORMAT = 1
 
 
 def demonstrate(
     game: str | Path,
     *,
-    by: tuple[Demonstrator, ...] = ("expert", "planner"),
     seed: int = 0,
     attempts: int = 3,
     max_steps: int = 50,
-    planner_s: float = 60.0,
     cache: str | Path | None = DEFAULT_CACHE,
 ) -> list[Played]:
     """Show how a game is won.
@@ -47,8 +41,6 @@ def demonstrate(
     ----------
     game : path-like
         A ``game.tw-pddl`` file with ``traj_data.json`` beside it, or its folder.
-    by : tuple of {"expert", "planner"}, default: both
-        Who tries, in this order, until one wins.
     seed : int, default 0
         Seeds the expert's choices; attempt ``i`` uses ``seed + i``. The random state of the
         caller stays as it was.
@@ -56,9 +48,6 @@ def demonstrate(
         How often the expert may try.
     max_steps : int, default 50
         Steps within which the game must be won.
-    planner_s : float, default 60
-        Seconds after which the planner is stopped. It takes one to twenty on most games, and for
-        ever on some that ask for two objects.
     cache : path-like or None, default ".cache/cvx-alfworld"
         Folder of earlier demonstrations and translations; None keeps nothing.
 
@@ -72,58 +61,41 @@ def demonstrate(
     GameNotFoundError, GameError
         If the game or the file beside it is missing or damaged.
     DemonstrationError
-        If none of the demonstrators wins.
+        If the expert does not win.
     """
     path = game_file(game)
-    kept = (
-        None if cache is None else Path(cache) / "demonstrations" / f"{_key(path, locals())}.json"
-    )
+    kept = None
+    if cache is not None:
+        name = f"{_key(path, seed, attempts, max_steps)}.json"
+        kept = Path(cache) / "demonstrations" / name
     won = None if kept is None else _read(kept)
     if won is None:
-        won, sure = [], True
-        for who in by:
-            tried = won or _attempt(path, who, seed, attempts, max_steps, planner_s, cache)
-            won, sure = tried or [], sure and tried is not None
-        # A planner stopped by the clock may do better another day: that is not kept.
-        if kept is not None and (won or sure):
+        won = _attempts(path, range(seed, seed + attempts), max_steps, cache)
+        if kept is not None:
             _write(kept, won)
     if not won:
         raise DemonstrationError(
-            f"{' and '.join(by)} did not win {path} in {max_steps} steps: "
+            f"the expert did not win {path} in {max_steps} steps: "
             "raise max_steps or attempts, or take another game"
         )
     return won
 
 
-def _key(path: Path, arguments: dict[str, Any]) -> str:
+def _key(path: Path, *arguments: int) -> str:
     beside = path.with_name("traj_data.json")
-    parts: list[object] = [_FORMAT, version("alfworld"), version("textworld")]
-    parts += [arguments[name] for name in ("by", "seed", "attempts", "max_steps")]
+    parts = [_FORMAT, version("alfworld"), version("textworld"), ("expert",), *arguments]
     digest = hashlib.sha256(repr(parts).encode())
     digest.update(path.read_bytes())
     digest.update(beside.read_bytes() if beside.is_file() else b"")
     return digest.hexdigest()
 
 
-def _attempt(
-    path: Path,
-    who: Demonstrator,
-    seed: int,
-    attempts: int,
-    max_steps: int,
-    planner_s: float,
-    cache: str | Path | None,
-) -> list[Played] | None:
-    """Return how the game was won, an empty list for a loss, None if the planner was stopped."""
-    env = open_engine(path, cache, facts=who == "expert")
+def _attempts(path: Path, seeds: range, max_steps: int, cache: str | Path | None) -> list[Played]:
+    """Return how the game was won, or an empty list."""
+    env = open_engine(path, cache, facts=True)
     try:
-        if who == "planner":
-            found = plan(path, planner_s, None if cache is None else Path(cache))
-            commands = iter(found or ())
-            won = _play(env, lambda _state, _last: next(commands), max_steps)
-            return None if found is None else won
-        for i in range(attempts):
-            with _seeded(seed + i):
+        for seed in seeds:
+            with _seeded(seed):
                 won = _play(env, _expert(path, max_steps), max_steps)
             if won:
                 return won
@@ -157,9 +129,7 @@ def _expert(path: Path, max_steps: int) -> Callable[[Any, str], str]:
         expert.reset(str(path))
     except (OSError, ValueError, KeyError) as error:
         beside = path.with_name("traj_data.json")
-        raise GameError(
-            f"the expert cannot read {beside} ({error!r}): get the file, or use by=('planner',)"
-        ) from error
+        raise GameError(f"the expert cannot read {beside} ({error!r}): get the file") from error
 
     def choose(state: Any, last: str) -> str:
         if not last:

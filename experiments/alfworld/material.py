@@ -133,9 +133,7 @@ class Alfworld:
         while choices:
             game, tried = choices.pop(0), tried + 1
             with contextlib.suppress(DemonstrationError):
-                shown[game] = demonstrate(
-                    game, by=("expert",), seed=seed, max_steps=_SHOWN_STEPS, cache=self.cache
-                )
+                shown[game] = demonstrate(game, seed=seed, max_steps=_SHOWN_STEPS, cache=self.cache)
                 return
         raise DemonstrationError(
             f"none of {tried} games of {which} was won by the expert in {_SHOWN_STEPS} steps: "

@@ -7,7 +7,6 @@ commands are pure functions of the translated task, so each is made once and rem
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -20,7 +19,7 @@ from textworld.envs.pddl.logic import PddlState  # type: ignore[import-untyped]
 
 from experiments.alfworld.game_tables import GameTables, Operator, placeholder, tables_of
 from experiments.alfworld.grammar import Context
-from experiments.alfworld.translation import optimised_sas, translate
+from experiments.alfworld.translation import translate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +31,7 @@ _idle: list[Any] = []
 class _State(PddlState):  # type: ignore[misc]
     """A `PddlState` made from a remembered translation."""
 
-    def __init__(self, library: Any, tables: GameTables, domain: str, problem: str) -> None:
+    def __init__(self, library: Any, tables: GameTables) -> None:
         # PddlState's own constructor translates the problem twice; everything it sets is set here.
         self._facts = defaultdict(set)
         self._vars_by_name: dict[str, Any] = {}
@@ -41,8 +40,6 @@ class _State(PddlState):  # type: ignore[misc]
         self._logic = tables.logic
         self.downward_lib = library
         self.tables = tables
-        self._pddl = domain, problem
-        self._planning = False
         library.load_sas(zlib.decompress(tables.translation.sas))
         if not tables.first_facts:
             tables.first_facts = [tables.fact(*fact) for fact in tables.translation.facts]
@@ -80,27 +77,6 @@ class _State(PddlState):  # type: ignore[misc]
             self._sorted.pop(negation.signature, None)
             self._sorted.pop(fact.signature, None)
 
-    def replan(self, infos: Mapping[str, Any]) -> list[str]:
-        """Return a plan from here to the goal as commands; empty when there is none."""
-        if not self._planning:
-            sas = optimised_sas(*self._pddl)
-            self.downward_lib.load_sas_replan(sas)
-            self._planning = True
-        if not self.downward_lib.replan(False):
-            return []
-        length = self.downward_lib.get_last_plan_length()
-        operators = (fast_downward.Operator * length)()
-        self.downward_lib.get_last_plan(operators)
-        return [self._as_command(operator.name, infos) for operator in operators]
-
-    def _as_command(self, name: str, infos: Mapping[str, Any]) -> str:
-        action, *arguments = name.split()
-        template = "go to {r}" if action == "gotolocation" else self._logic.actions[action].template
-        names = [parameter for parameter, _ in self.tables.translation.parameters[action]]
-        return str(
-            template.format(**{n: infos[a].name for n, a in zip(names, arguments, strict=False)})
-        )
-
 
 class FastPddlEnv(PddlEnv):  # type: ignore[misc]
     """`PddlEnv` with identical feedback, commands, reward and end, some hundred times faster.
@@ -108,8 +84,8 @@ class FastPddlEnv(PddlEnv):  # type: ignore[misc]
     Parameters
     ----------
     infos : textworld.EnvInfos, optional
-        As for `PddlEnv`. ``admissible_commands`` are always there; ``facts``, ``moves`` and
-        ``policy_commands`` when asked for.
+        As for `PddlEnv`. ``admissible_commands`` are always there; ``facts`` when
+        asked for.
     cache : Path, optional
         Folder for translations that outlive the process.
     """
@@ -120,14 +96,8 @@ class FastPddlEnv(PddlEnv):  # type: ignore[misc]
         self.downward_lib = _idle.pop() if _idle else fast_downward.load_lib()
         self._cache = cache
 
-    def load(self, filename_or_data: str | Mapping[str, Any]) -> None:
-        """Load a game from its file or its content."""
-        if isinstance(filename_or_data, str):
-            data = json.loads(Path(filename_or_data).read_text(encoding="utf-8"))
-        else:
-            data = filename_or_data
-        self._game_data = data
-        self.walkthrough = data.get("walkthrough")
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Load a game from its content."""
         translation = translate(data["pddl_domain"], data["pddl_problem"], self._cache)
         self._tables = tables_of(translation, data["grammar"])
         self._logic = self._tables.logic
@@ -140,14 +110,9 @@ class FastPddlEnv(PddlEnv):  # type: ignore[misc]
             _idle.append(self.downward_lib)
         self.downward_lib = None
 
-    def plan(self) -> list[str]:
-        """Return commands that win from here, found by fast-downward; empty if it finds none."""
-        return self._pddl_state.replan(self._entity_infos)
-
     def _start(self) -> None:
         self._fresh = True
-        domain, problem = self._game_data["pddl_domain"], self._game_data["pddl_problem"]
-        self._pddl_state = _State(self.downward_lib, self._tables, domain, problem)
+        self._pddl_state = _State(self.downward_lib, self._tables)
 
     def reset(self) -> Any:
         """Start the loaded game anew."""
@@ -158,19 +123,14 @@ class FastPddlEnv(PddlEnv):  # type: ignore[misc]
         if names != self._tables.names:
             self._tables.names = names
             self._tables.operators = {}
-        self._moves = 0
         self.state = GameState()
         self._tell(self._derive("#intro#", {}))
         self._gather_infos()
-        if "walkthrough" in self.request_infos.extras:
-            plan = self.walkthrough or self._pddl_state.replan(self._entity_infos)
-            self.state["extra.walkthrough"] = plan
         return self.state
 
     def step(self, command: str) -> tuple[Any, int, bool]:
         """Play a command; one that is not admissible changes nothing."""
         command = command.strip()
-        previous = self.state
         self.state = GameState()
         self.state["last_command"] = command
         chosen = self._commands.get(command)
@@ -180,10 +140,7 @@ class FastPddlEnv(PddlEnv):  # type: ignore[misc]
             native, operator = chosen
             self._pddl_state.apply(native)
             self._tell(self._derive(operator.feedback_rule, operator.mapping))
-            self._moves += 1
         self._gather_infos()
-        if "extra.walkthrough" in previous:
-            self.state["extra.walkthrough"] = previous["extra.walkthrough"]
         self.state["score"] = int(self.state["won"])
         self.state["done"] = self.state["won"]
         return self.state, self.state["score"], self.state["done"]
@@ -211,10 +168,6 @@ class FastPddlEnv(PddlEnv):  # type: ignore[misc]
             # Sorted: the order of a set of texts changes from process to process.
             facts = sorted(self._pddl_state.facts)
             self.state["facts"] = [self._get_human_readable_fact(fact) for fact in facts]
-        if self.request_infos.moves:
-            self.state["moves"] = self._moves
-        if self.request_infos.policy_commands:
-            self.state["policy_commands"] = self._pddl_state.replan(self._entity_infos)
 
     def _operator(self, native: Any) -> Operator:
         action, *arguments = native.name.split()

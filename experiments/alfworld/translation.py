@@ -91,15 +91,6 @@ def translate(domain: str, problem: str, cache: Path | None = None) -> Translati
     return translation
 
 
-def optimised_sas(domain: str, problem: str) -> bytes:
-    """Return the task as the planner wants it: unreachable facts pruned, variables reordered."""
-    with _argv_kept():
-        import fast_downward  # type: ignore[import-untyped]
-
-        _, sas = fast_downward.pddl2sas(domain, problem, optimize=True)
-    return str(sas).encode()
-
-
 @contextmanager
 def _argv_kept() -> Iterator[None]:
     # fast_downward.pddl2sas overwrites sys.argv, which its option parser reads on import.
@@ -112,7 +103,7 @@ def _argv_kept() -> Iterator[None]:
 
 def _translate(domain: str, problem: str, key: str) -> Translation:
     with _argv_kept():
-        import fast_downward
+        import fast_downward  # type: ignore[import-untyped]
 
         task, sas = fast_downward.pddl2sas(domain, problem)
     facts = [fact for fact in map(_initial_fact, task.init) if fact is not None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,13 +16,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     from experiments.cooking.material import DEFAULT_CACHE, Cooking
     from experiments.harness.command import parser, run_command
 
-    program = "python -m experiments.cooking"
-    options = parser(program, __doc__)
+    options = parser("python -m experiments.cooking", __doc__)
     options.set_defaults(max_steps=100)
     options.add_argument("--cache", type=Path, default=Path(DEFAULT_CACHE), help="made games")
-    given = list(sys.argv[1:] if argv is None else argv)
-    found = options.parse_args(given)
-    return run_command(Cooking(found.cache), found, shlex.join([*program.split(), *given]))
+    return run_command(options, lambda found: Cooking(found.cache), argv)
 
 
 if __name__ == "__main__":

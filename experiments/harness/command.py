@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,25 +80,32 @@ def parser(prog: str, description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def run_command(domain: Domain, options: argparse.Namespace, command: str) -> int:
-    """Play what the options ask for; return 0, or 2 where it cannot be played.
+def run_command(
+    options: argparse.ArgumentParser,
+    domain_of: Callable[[argparse.Namespace], Domain],
+    argv: Sequence[str] | None = None,
+) -> int:
+    """Play what a command line asks for; return 0, or 2 where it cannot be played.
 
     Parameters
     ----------
-    domain : Domain
-        Which games.
-    options : argparse.Namespace
-        Of `parser`.
-    command : str
-        As it was given, for the report.
+    options : argparse.ArgumentParser
+        Of `parser`; a domain may have added its own.
+    domain_of : callable
+        Which games what was found asks for.
+    argv : sequence of str, optional
+        The words of the command; default those that the process was started with.
     """
+    given = list(sys.argv[1:] if argv is None else argv)
+    found = options.parse_args(given)
+    command = shlex.join([*options.prog.split(), *given])
     try:
-        return _run(setup_of(domain, options), options.out, command)
+        return _run(setup_of(domain_of(found), found), found.out, command)
     except CvxError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        kept = "the same command goes on with it" if options.store else "give --store to keep it"
+        kept = "the same command goes on with it" if found.store else "give --store to keep it"
         print(f"stopped: what was played is not reported; {kept}", file=sys.stderr)
         return 130
 

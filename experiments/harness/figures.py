@@ -166,17 +166,10 @@ def _growth(
     """Return the last round minus the first, over the games that are in both."""
     before = {(g.seed, g.game): g for g in own if g.round == first}
     after = {(g.seed, g.game): g for g in own if g.round == last}
-    both = [key for key in after if key in before]
-    if wins:
-        both = [key for key in both if before[key].won and after[key].won]
-    if first == last or not both:
+    if first == last:
         return None
-    pairs = Pairs(
-        [value(after[key]) for key in both],
-        [value(before[key]) for key in both],
-        *map(list, zip(*both, strict=True)),
-    )
-    return paired_difference(pairs)._asdict()
+    both = [(after[key], before[key]) for key in after if key in before]
+    return _paired([(a, b) for a, b in both if not wins or (a.won and b.won)], value)
 
 
 def _difference(
@@ -184,7 +177,15 @@ def _difference(
 ) -> dict[str, float] | None:
     first = {(g.seed, g.place): g for g in games if g.arm == FOCUS}
     second = {(g.seed, g.place): g for g in games if g.arm == other}
-    both = [(first[key], second[key]) for key in first if key in second]
+    return _paired([(first[key], second[key]) for key in first if key in second], value, weights)
+
+
+def _paired(
+    both: Sequence[tuple[Played, Played]],
+    value: Value,
+    weights: Mapping[int, float] | None = None,
+) -> dict[str, float] | None:
+    """Return the first of each pair minus the second; None where there is no pair."""
     if not both:
         return None
     pairs = Pairs(

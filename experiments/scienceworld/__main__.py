@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 
@@ -16,16 +15,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     from experiments.harness.command import parser, run_command
     from experiments.scienceworld.material import TASKS, ScienceWorld
 
-    program = "python -m experiments.scienceworld"
-    options = parser(program, __doc__)
+    options = parser("python -m experiments.scienceworld", __doc__)
     options.set_defaults(max_steps=100, seeds=3, rounds=3, games_per_round=16, measured=24)
     options.add_argument("--tasks", default=",".join(TASKS), help="joined by commas")
     options.add_argument("--simplified", default="easy", help="the simulator's; '' for none")
-    given = list(sys.argv[1:] if argv is None else argv)
-    found = options.parse_args(given)
-    tasks = tuple(name for name in found.tasks.split(",") if name)
-    domain = ScienceWorld(tasks, found.simplified)
-    return run_command(domain, found, shlex.join([*program.split(), *given]))
+    return run_command(
+        options,
+        lambda found: ScienceWorld(
+            tuple(name for name in found.tasks.split(",") if name), found.simplified
+        ),
+        argv,
+    )
 
 
 if __name__ == "__main__":

@@ -139,7 +139,6 @@ def test_a_circle_or_a_cause_that_is_gone_ends_the_chain(tmp_path: Path) -> None
         assert made.chain(6) == []
         assert [event.event_id for event in made.consequences(1, 9)] == [2, 3]
         assert made.get_context("Event").count("happened") <= 3
-        assert made.graph().predecessors(1) == {3: 1, 2: 2}
         made.add_event("A cat.")
         assert made.events()[-1].event_id == 6
 

@@ -1,9 +1,8 @@
-"""A core among others: as a graph, closed, and shared by threads."""
+"""A core among others: closed, and shared by threads."""
 
 from __future__ import annotations
 
 import threading
-from datetime import UTC, timedelta
 from pathlib import Path
 
 import duckdb
@@ -13,19 +12,6 @@ import cvx
 from cvx.causal import CausalMemoryCore
 from cvx.errors import InvalidVectorError, StoreError
 from tests.causal.cores import START, Model, Words, core, no, yes
-
-
-@pytest.mark.requirement("X5")
-def test_a_core_becomes_a_causal_graph_with_its_stories() -> None:
-    made = core(Model(yes))
-    made.add_event("Rain fell.")
-    made.add_event("Rain flooded the cellar.")
-    graph = made.graph()
-    assert graph.predecessors(2) == {1: 1}
-    assert graph.story(2).narrative() == ("Rain fell, so rain flooded the cellar (water came in).")
-    first = graph.get_event(1)
-    assert first is not None
-    assert first.tick == round((START + timedelta(seconds=1)).replace(tzinfo=UTC).timestamp() * 1e6)
 
 
 def test_a_closed_core_says_so() -> None:

@@ -64,12 +64,6 @@ def test_predictions_that_share_an_outcome_make_the_interval_wider() -> None:
     assert grouped.groups == 40
 
 
-def test_equally_full_bins_hold_equally_many() -> None:
-    p = np.random.default_rng(2).beta(1, 6, 500)
-    found = calibration(p, np.zeros(500), bins=5, binning="mass")
-    assert [one.n for one in found.bins] == [100] * 5
-
-
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_one_outcome_only_has_no_skill_to_speak_of(value: float) -> None:
     found = calibration([0.5] * 8, [value] * 8)
@@ -123,7 +117,6 @@ def test_predictions_of_one_group_have_no_interval() -> None:
         ([0.5], [1, 0], {}, InvalidInputError),
         ([0.5], [1], {"groups": [1, 2]}, InvalidInputError),
         ([0.5], [1], {"bins": 0}, InvalidInputError),
-        ([0.5], [1], {"binning": "even"}, InvalidInputError),
         ([0.5], [1], {"resamples": 0}, InvalidInputError),
     ],
 )

@@ -57,13 +57,6 @@ def test_pieces_end_where_the_whole_does_and_the_window_forgets() -> None:
     np.testing.assert_allclose(short.coef_, OutcomeClassifier().fit(x[150:], y[150:]).coef_)
 
 
-def test_a_row_of_weight_two_counts_as_two_rows() -> None:
-    x, y = samples(60)
-    weight = np.random.default_rng(1).integers(0, 3, 60)
-    repeated = OutcomeClassifier().fit(np.repeat(x, weight, 0), np.repeat(y, weight))
-    np.testing.assert_allclose(OutcomeClassifier().fit(x, y, weight).coef_, repeated.coef_)
-
-
 @pytest.mark.requirement("V12")
 @pytest.mark.parametrize("label", [0, 1])
 def test_one_outcome_only_is_warned_of_and_is_no_certainty(label: int) -> None:
@@ -98,14 +91,6 @@ def test_it_can_be_cloned_and_searched_over() -> None:
 def test_a_parameter_out_of_bounds_is_refused_by_fit(kw: dict[str, float]) -> None:
     with pytest.raises(InvalidInputError, match="give strength > 0"):
         OutcomeClassifier(**kw).fit(*samples(10))  # type: ignore[arg-type]
-
-
-def test_a_weight_that_is_none_is_refused() -> None:
-    x, y = samples(4)
-    with pytest.raises(InvalidInputError, match="give one each"):
-        OutcomeClassifier().fit(x, y, [1.0, 1.0])
-    with pytest.raises(InvalidInputError, match="a sample_weight is -1"):
-        OutcomeClassifier().fit(x, y, [1.0, 1.0, -1.0, 1.0])
 
 
 def test_a_label_that_the_first_batch_did_not_announce_is_refused() -> None:

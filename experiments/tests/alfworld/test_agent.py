@@ -16,7 +16,7 @@ from experiments.harness.arms import arm_of
 def test_demonstrated_games_of_alfworld_are_won_and_not_without_memory(
     games: list[Path], cache: Path
 ) -> None:
-    shown = [demonstrate(game, by=("expert",), cache=cache) for game in games[:6]]
+    shown = [demonstrate(game, cache=cache) for game in games[:6]]
     agent, without = (
         arm.player(arm.loop_on(arm.open(None, 0)), 0) for arm in map(arm_of, ("full", "none"))
     )

@@ -34,31 +34,15 @@ def _replay(path: Path, shown: list[Played], cache: Path) -> tuple[float, bool]:
 
 def test_the_expert_wins_games_of_every_type_and_replays(games: list[Path], cache: Path) -> None:
     for path in games[:6]:
-        shown = demonstrate(path, by=("expert",), attempts=10, max_steps=100, cache=cache)
+        shown = demonstrate(path, attempts=10, max_steps=100, cache=cache)
         assert _replay(path, shown, cache) == (1.0, True)
-
-
-def test_the_planner_proves_a_sample_of_games_solvable(games: list[Path], cache: Path) -> None:
-    for path in games[7::2]:
-        shown = demonstrate(path, by=("planner",), cache=cache)
-        assert _replay(path, shown, cache) == (1.0, True)
-        assert len(shown) <= 12, "the planner knows where everything is"
-
-
-def test_the_expert_explores_where_the_planner_does_not(games: list[Path], cache: Path) -> None:
-    plans = [demonstrate(path, by=("planner",), cache=cache) for path in games[7:10:2]]
-    walks = [
-        demonstrate(path, by=("expert",), attempts=10, max_steps=100, cache=cache)
-        for path in games[7:10:2]
-    ]
-    assert sum(map(len, walks)) > sum(map(len, plans))
 
 
 def test_demonstrations_are_the_same_in_every_process(games: list[Path], tmp_path: Path) -> None:
     script = (
         "import sys; from experiments.alfworld.demonstrations import demonstrate;"
-        "print([demonstrate(g, by=(who,), cache=None, seed=4, attempts=10, max_steps=100)"
-        " for g in sys.argv[1:] for who in ('expert', 'planner')])"
+        "print([demonstrate(g, cache=None, seed=4, attempts=10, max_steps=100)"
+        " for g in sys.argv[1:]])"
     )
     chosen = [str(games[5])]
     told = {
@@ -78,7 +62,7 @@ def test_demonstrations_are_the_same_in_every_process(games: list[Path], tmp_pat
 def test_the_callers_random_state_stays(games: list[Path], tmp_path: Path) -> None:
     random.seed(9)
     before = random.getstate()
-    demonstrate(games[5], by=("expert", "planner"), cache=tmp_path)
+    demonstrate(games[5], cache=tmp_path)
     assert random.getstate() == before
 
 
@@ -104,22 +88,13 @@ def test_losing_attempts_are_refused_and_remembered(games: list[Path], tmp_path:
         with pytest.raises(
             DemonstrationError, match=r"expert did not win .* in 2 steps: raise max"
         ):
-            demonstrate(games[0], by=("expert",), max_steps=2, cache=tmp_path)
-    with pytest.raises(DemonstrationError, match="expert and planner did not win"):
-        demonstrate(games[0], max_steps=2, cache=tmp_path)
-
-
-def test_a_planner_stopped_by_the_clock_is_no_verdict(games: list[Path], tmp_path: Path) -> None:
-    with pytest.raises(DemonstrationError, match="planner did not win"):
-        demonstrate(games[5], by=("planner",), planner_s=0.01, cache=tmp_path)
-    assert demonstrate(games[5], by=("planner",), cache=tmp_path)
+            demonstrate(games[0], max_steps=2, cache=tmp_path)
 
 
 def test_a_game_without_its_trajectory_file_is_named(games: list[Path], tmp_path: Path) -> None:
     alone = tmp_path / "game.tw-pddl"
     shutil.copy(games[5], alone)
-    with pytest.raises(GameError, match=r"cannot read .*traj_data.json .*by=\('planner',\)"):
-        demonstrate(alone, by=("expert",), cache=None)
-    assert demonstrate(alone, by=("planner",), cache=None)[-1].command.startswith("move")
+    with pytest.raises(GameError, match=r"cannot read .*traj_data.json"):
+        demonstrate(alone, cache=None)
     with pytest.raises(GameNotFoundError, match="no game at"):
         demonstrate(tmp_path / "nowhere", cache=None)

@@ -87,7 +87,7 @@ def _assert_same(ours: list[list[Any]], stock: list[list[Any]]) -> None:
 def test_generated_games_play_as_on_the_stock_engine(games: list[Path], cache: Path) -> None:
     plays = []
     for path in games[:6]:
-        won = demonstrate(path, by=("expert",), attempts=10, max_steps=100, cache=cache)
+        won = demonstrate(path, attempts=10, max_steps=100, cache=cache)
         commands = [step.command for step in won]
         plays.append(
             (path, _wander(path, commands[-12:] if len(commands) > 40 else commands, cache, 2))

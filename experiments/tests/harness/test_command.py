@@ -45,8 +45,8 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_playing(
 ) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    options = parser("hats", None).parse_args(["--out", str(blocked / "folder" / "x")])
-    assert run_command(Hats(), options, "hats") == 2
+    words = ["--out", str(blocked / "folder" / "x")]
+    assert run_command(parser("hats", None), lambda _: Hats(), words) == 2
     told = capsys.readouterr().err
     assert "cannot be written to" in told
     assert "--out" in told
@@ -58,8 +58,8 @@ def test_a_whole_experiment_of_another_domain_is_played_in_workers(
 ) -> None:
     pytest.importorskip("matplotlib")
     words = "--seeds 2 --rounds 2 --games-per-round 3 --measured 3 --arms full,e7c,none"
-    options = parser("hats", None).parse_args([*words.split(), "--out", str(tmp_path / "hats")])
-    assert run_command(Hats(), options, f"hats {words}") == 0
+    given = [*words.split(), "--out", str(tmp_path / "hats")]
+    assert run_command(parser("hats", None), lambda _: Hats(), given) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "games of hats" in told
     assert "90 games in" in told

@@ -118,15 +118,17 @@ class Evidence:
 
     def judged(self, chance: float, judge: str) -> Evidence:
         """Return the evidence with a judgement as what is expected before cases are counted."""
-        kept = tuple(one for one in self.observations if one.kind != "judged")
-        said = Observation("judged", 0.0, 0.0, judge)
-        return replace(self, observations=(*kept, said), prior_mean=chance)
+        return self._said(("judged",), judge, chance)
 
     def confirmed(self, note: str = "") -> Evidence:
         """Return the evidence with a person's word: certain until cases speak against it."""
-        kept = tuple(one for one in self.observations if one.kind not in ("judged", "confirmed"))
-        said = Observation("confirmed", 0.0, 0.0, note)
-        return replace(self, observations=(*kept, said), prior_mean=1.0)
+        return self._said(("confirmed", "judged"), note, 1.0)
+
+    def _said(self, kinds: tuple[str, ...], note: str, chance: float) -> Evidence:
+        """Put somebody's word, of the first kind, in the place of what these kinds said before."""
+        kept = tuple(one for one in self.observations if one.kind not in kinds)
+        said = Observation(kinds[0], 0.0, 0.0, note)
+        return replace(self, observations=(*kept, said), prior_mean=chance)
 
     @classmethod
     def of(cls, weight: float, text: str) -> Evidence:

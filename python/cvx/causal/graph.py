@@ -244,14 +244,15 @@ class CausalGraph:
         UnknownError
             No such event.
         """
-        self._known(event_id)
-        found = self.data.links([event_id], backward=True)
-        return sorted(found, key=lambda link: -link.weight)
+        return self._links(event_id, backward=True)
 
     def effects(self, event_id: EventId) -> list[Edge]:
         """Return the links that start at an event, the strongest first; see ``causes``."""
+        return self._links(event_id, backward=False)
+
+    def _links(self, event_id: EventId, *, backward: bool) -> list[Edge]:
         self._known(event_id)
-        found = self.data.links([event_id], backward=False)
+        found = self.data.links([event_id], backward=backward)
         return sorted(found, key=lambda link: -link.weight)
 
     def walk(

@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 
 from cvx.causal.cosine import as_vector, unit
-from cvx.causal.graph import CausalGraph
 from cvx.causal.judges import Judge, Judgement, Pair, as_judge, judgements
 from cvx.causal.linker import CauseSearch, in_turn
 from cvx.causal.memory_core_duckdb import CoreEvent, CoreFile
@@ -289,18 +288,6 @@ class CausalMemoryCore:
         """Return every event, in the order of writing."""
         with self._lock:
             return self._file.events()
-
-    def graph(self) -> CausalGraph:
-        """Return a copy as a causal graph: for walks, stories, tables and pictures.
-
-        Ticks are microseconds since 1970-01-01 UTC.
-        """
-        events, graph = self.events(), CausalGraph(effect_first="allow")
-        for event in events:
-            tick = round(event.timestamp.replace(tzinfo=UTC).timestamp() * 1e6)
-            graph.add_event(event.event_id, event.text, tick, embedding=event.embedding)
-        graph.data.put([link for link in _links(events) if link.cause in graph])
-        return graph
 
     def close(self) -> None:
         """Close the file. Closing it again does nothing."""

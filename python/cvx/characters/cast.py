@@ -9,20 +9,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cvx.arguments import above_zero, checked, one_of, some_texts, whole
+from cvx.arguments import a_text, above_zero, checked, one_of, optional, some_texts, whole
 from cvx.causal.cosine import cosine
 from cvx.characters.character import Character
 from cvx.characters.definition import (
     OTHER_WORDS,
     QUERIES,
     SCENE_QUERIES,
-    Definition,
     Gift,
+    about_gift,
     about_queries,
+    as_sentence,
+    check_name,
+    own_gifts,
+    relations,
     scene_gifts,
-    seen_by_others,
     shown_name,
+    some_of_words,
     some_words,
+    texts_of_words,
 )
 from cvx.characters.distortion import SOURCE
 from cvx.characters.prompts import TOOLS
@@ -165,6 +170,17 @@ class Cast(Mapping[str, Character]):
     def __len__(self) -> int:
         return len(list(iter(self)))
 
+    @checked(
+        name=check_name,
+        **dict.fromkeys(
+            ("description", "archetype", "background", "communication", "decision_style"),
+            some_words,
+        ),
+        **dict.fromkeys(("traits", "skills", "values"), some_of_words),
+        role=a_text,
+        relationships=optional(relations),
+        goals=texts_of_words,
+    )
     def seed(
         self,
         name: str,
@@ -207,26 +223,28 @@ class Cast(Mapping[str, Character]):
         InvalidInputError
             An empty field, or one of another type; nothing is stored.
         """
-        meant = Definition(
-            name=name,
-            description=description,
-            archetype=archetype,
-            role=role,
-            background=background,
-            communication=communication,
-            decision_style=decision_style,
-            traits=tuple(some_texts("traits", traits)),
-            skills=tuple(some_texts("skills", skills)),
-            values=tuple(some_texts("values", values)),
-            relationships=relationships or {},
-            goals=tuple(some_texts("goals", goals)),
+        appearance = f"{as_sentence(archetype)} {description}"
+        told = {
+            "communication": f"How you communicate: {communication}",
+            "decision_style": f"How you decide: {decision_style}",
+            "traits": f"Your traits: {'; '.join(traits)}",
+            "skills": f"Your skills: {'; '.join(skills)}",
+            "values": f"What you value: {'; '.join(values)}",
+        }
+        stands = (
+            about_gift(other, "relationship", f"You and {shown_name(other)}: {how}")
+            for other, how in (relationships or {}).items()
         )
         others = [one for one in self if one != name]
-        seen = seen_by_others(name, meant.appearance)
-        own = Given(name, [*meant.own(), *map(self._seen, others)])
-        self._give(own, *(Given(one, [seen], "identity of:", name) for one in others))
+        seen = about_gift(name, "identity", f"{shown_name(name)}: {appearance}")
+        own = own_gifts(name, appearance, role, background, told, goals)
+        self._give(
+            Given(name, [*own, *stands, *map(self._seen, others)]),
+            *(Given(one, [seen], "identity of:", name) for one in others),
+        )
         return self[name]
 
+    @checked(**dict.fromkeys(("location", "atmosphere", "time", "description"), some_words))
     def scene(self, *, location: str, atmosphere: str, time: str, description: str) -> list[Event]:
         """Say where everybody is; saying it again changes what is another now.
 
@@ -240,10 +258,9 @@ class Cast(Mapping[str, Character]):
         InvalidInputError
             An empty one; nothing is stored.
         """
-        told = {"location": location, "atmosphere": atmosphere, "time": time}
-        told["context"] = description
-        for field, text in told.items():
-            some_words("description" if field == "context" else field, text)
+        told = {
+            "location": location, "atmosphere": atmosphere, "time": time, "context": description,
+        }  # fmt: skip
         self._give(Given(DEFAULT_NAMESPACE, scene_gifts(told), "scene "))
         return self.gifts(DEFAULT_NAMESPACE, "scene ")
 
@@ -462,4 +479,5 @@ class Cast(Mapping[str, Character]):
     def _seen(self, name: str) -> Gift:
         """Return what can be seen of a character that was seeded."""
         (identity, *_) = self.gifts(name, "identity:")
-        return seen_by_others(name, str(identity.metadata["appearance"]))
+        looks = f"{shown_name(name)}: {identity.metadata['appearance']}"
+        return about_gift(name, "identity", looks)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from cvx.arguments import a_mapping, a_text, check_fields, some_texts, wrong
+from cvx.arguments import a_mapping, some_texts, wrong
 from cvx.embed.chunks import chunk_text
 from cvx.validation import storable_namespace, storable_text
 
@@ -157,101 +157,50 @@ class Gift:
         return {**whose, "type": self.type, "category": self.category, **self.more}
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """Who a character is.
+def own_gifts(
+    name: str,
+    appearance: str,
+    role: str,
+    background: str,
+    told: Mapping[str, str],
+    goals: Sequence[str],
+) -> Iterator[Gift]:
+    """Yield what a character knows about itself.
 
     Parameters
     ----------
-    name : str
-        Unique in the cast; any text without U+001F.
-    description, archetype : str
+    name, role, background : str
+        As ``Cast.seed`` was given them.
+    appearance : str
         What others can see too.
-    role : str, default ""
-        What it does.
-    background, communication, decision_style : str
-        Its history, how it speaks, how it decides.
-    traits, skills, values : sequence of str
-        Some of each.
-    relationships : mapping of str to str, optional
-        By the name of another character: what this one knows of how they stand.
-    goals : sequence of str, optional
-        What it is after: what bears on them is remembered longer.
-
-    Raises
-    ------
-    InvalidInputError
-        An empty field, or one of another type.
+    told : mapping of str to str
+        The further categories and what is said of each.
+    goals : sequence of str
+        What it is after.
     """
-
-    name: str
-    description: str
-    archetype: str
-    background: str
-    communication: str
-    decision_style: str
-    traits: tuple[str, ...]
-    skills: tuple[str, ...]
-    values: tuple[str, ...]
-    role: str = ""
-    relationships: Mapping[str, str] = field(default_factory=dict)
-    goals: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_name("name", self.name)
-        said = ("description", "archetype", "background", "communication", "decision_style")
-        lists = ("traits", "skills", "values")
-        check_fields(
-            self, **dict.fromkeys(said, some_words), **dict.fromkeys(lists, _some_of_words)
-        )
-        check_fields(self, role=a_text, relationships=a_mapping)
-        for place, goal in enumerate(some_texts("goals", self.goals)):
-            some_words(f"goals[{place}]", goal)
-        for other, how in self.relationships.items():
-            some_words(f"relationships[{check_name('a name', other)!r}]", how)
-
-    @property
-    def appearance(self) -> str:
-        """What others can see: archetype and description."""
-        return f"{_sentence(self.archetype)} {self.description}"
-
-    def own(self) -> Iterator[Gift]:
-        """Yield what a character knows about itself."""
-        name = shown_name(self.name)
-        who = f"You are {name}, {self.role}" if self.role.strip() else f"You are {name}"
-        pieces = chunk_text(self.background, LONGEST)
-        told: dict[str, list[str]] = {
-            "identity": [f"{_sentence(who)} {self.appearance}"],
-            "background": pieces,
-            "communication": [f"How you communicate: {self.communication}"],
-            "decision_style": [f"How you decide: {self.decision_style}"],
-            "traits": [f"Your traits: {'; '.join(self.traits)}"],
-            "skills": [f"Your skills: {'; '.join(self.skills)}"],
-            "values": [f"What you value: {'; '.join(self.values)}"],
-            "goals": [f"What you want: {'; '.join(self.goals)}"] if self.goals else [],
-        }
-        told_too: dict[str, dict[str, Any]] = {
-            "identity": {"appearance": self.appearance},
-            # Its pieces are read together.
-            "background": {"session": "background"},
-            "goals": {"goals": [*self.goals]},
-        }
-        for category, texts in told.items():
-            for number, text in enumerate(texts):
-                key = f"{category}:{number}"
-                more = told_too.get(category, {})
-                yield Gift(key, "character", category, text, QUERIES[category], more)
-        for other, how in self.relationships.items():
-            text = f"You and {shown_name(other)}: {how}"
-            yield _about(other, "relationship", text)
+    shown = shown_name(name)
+    who = as_sentence(f"You are {shown}, {role}" if role.strip() else f"You are {shown}")
+    texts: dict[str, list[str]] = {
+        "identity": [f"{who} {appearance}"],
+        "background": chunk_text(background, LONGEST),
+        **{category: [text] for category, text in told.items()},
+        "goals": [f"What you want: {'; '.join(goals)}"] if goals else [],
+    }
+    told_too: dict[str, dict[str, Any]] = {
+        "identity": {"appearance": appearance},
+        # Its pieces are read together.
+        "background": {"session": "background"},
+        "goals": {"goals": [*goals]},
+    }
+    for category, pieces in texts.items():
+        more = told_too.get(category, {})
+        for number, text in enumerate(pieces):
+            key = f"{category}:{number}"
+            yield Gift(key, "character", category, text, QUERIES[category], more)
 
 
-def seen_by_others(name: str, appearance: str) -> Gift:
-    """Return what everybody else in the cast knows of a character: what can be seen of it."""
-    return _about(name, "identity", f"{shown_name(name)}: {appearance}")
-
-
-def _about(other: str, category: str, text: str) -> Gift:
+def about_gift(other: str, category: str, text: str) -> Gift:
+    """Return what is known of another character: how it looks ("identity"), or how one stands."""
     key = f"{category} of:{other}"
     return Gift(key, "character_knowledge", category, text, about_queries(other), {"about": other})
 
@@ -292,13 +241,28 @@ def some_words(name: str, value: Any) -> str:
     return storable_text(name, value)
 
 
-def _some_of_words(name: str, value: Any) -> None:
-    for place, one in enumerate(some_texts(name, value)):
-        some_words(f"{name}[{place}]", one)
-    if not value:
+def texts_of_words(name: str, value: Any) -> tuple[str, ...]:
+    """Return texts each of which says something."""
+    return tuple(
+        some_words(f"{name}[{place}]", one) for place, one in enumerate(some_texts(name, value))
+    )
+
+
+def some_of_words(name: str, value: Any) -> tuple[str, ...]:
+    """Return at least one text, each of which says something."""
+    if not (found := texts_of_words(name, value)):
         raise wrong(name, value, "at least one text")
+    return found
 
 
-def _sentence(text: str) -> str:
+def relations(name: str, value: Any) -> dict[str, str]:
+    """Return how a character stands to others, by their names."""
+    return {
+        other: some_words(f"{name}[{check_name('a name', other)!r}]", how)
+        for other, how in a_mapping(name, value).items()
+    }
+
+
+def as_sentence(text: str) -> str:
     """Return a text with a full stop at its end, where it has no other."""
     return text if text.rstrip().endswith((".", "!", "?")) else f"{text.rstrip()}."

@@ -358,7 +358,7 @@ class RunningEpisode:
             event = self._store(done, reward, seen, timestamp, (advice, option, followed, actions))
             self._follow_shown(as_text(done))
             self._advice = self._seen = self._given = None
-            self._learner.step(self._run, event, reward, followed, actions)
+            self._learner.step(self._run, event, actions)
             return event
 
     def _store(

@@ -243,45 +243,36 @@ class NamespaceAdvisor:
         for step in steps:
             if step.action is None:
                 continue
-            told = step.metadata
-            if "actions" in told:
-                listed = told["actions"]
+            if "actions" in step.metadata:
+                listed = step.metadata["actions"]
                 actions = None if listed is None else [restored_action(one) for one in listed]
-            seen = seen_in(told, step.text, step.vector)
-            self._size(task, seen)
-            advisor.step(
-                key,
-                seen,
-                action_of(step),
-                float(told.get("reward", 0.0)),
-                followed=told.get("followed"),
-                actions=actions,
-            )
+            self._step(advisor, key, task, step, actions)
 
-    def _size(self, task: str, seen: Observation) -> None:
-        if seen.text is None and seen.vector is not None:
-            self.sizes.setdefault(task, len(seen.vector))
-
-    def step(
+    def _step(
         self,
-        run: OpenEpisode,
-        event: Event,
-        reward: float,
-        followed: bool | None,
+        advisor: Advisor,
+        key: str,
+        task: str,
+        step: Event,
         actions: list[Hashable] | None,
     ) -> None:
-        """Teach an episode what it just did."""
+        told = step.metadata
+        seen = seen_in(told, step.text, step.vector)
+        if seen.text is None and seen.vector is not None:
+            self.sizes.setdefault(task, len(seen.vector))
+        advisor.step(
+            key,
+            seen,
+            action_of(step),
+            float(told.get("reward", 0.0)),
+            followed=told.get("followed"),
+            actions=actions,
+        )
+
+    def step(self, run: OpenEpisode, event: Event, actions: list[Hashable] | None) -> None:
+        """Teach an episode what it just did, and what else it could have done."""
         with self.lock:
-            seen = seen_in(event.metadata, event.text, event.vector)
-            self._size(task_of(run), seen)
-            self.advisor.step(
-                str(run.episode_id),
-                seen,
-                action_of(event),
-                reward,
-                followed=followed,
-                actions=actions,
-            )
+            self._step(self.advisor, str(run.episode_id), task_of(run), event, actions)
 
     def discard(self, run: OpenEpisode) -> None:
         """Take back what an open episode taught."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -88,7 +88,6 @@ def calibration(
     groups: npt.ArrayLike | None = None,
     *,
     bins: int = 10,
-    binning: Literal["width", "mass"] = "width",
     resamples: int = 1000,
     seed: int = 0,
 ) -> Calibration:
@@ -104,9 +103,7 @@ def calibration(
         Predictions of one group, such as those of one episode, share an outcome and are
         resampled together; by default each stands for itself.
     bins : int, default 10
-        Ranges of the reliability curve; at least 1.
-    binning : {"width", "mass"}, default "width"
-        Ranges of equal width, or with equally many predictions.
+        Ranges of equal width of the reliability curve; at least 1.
     resamples : int, default 1000
         Of the bootstrap; at least 1.
     seed : int, default 0
@@ -131,12 +128,10 @@ def calibration(
     (0.16, 0.0, 2)
     """
     p, y, member = _checked(predicted, happened, groups)
-    if bins < 1 or resamples < 1 or binning not in ("width", "mass"):
-        raise InvalidInputError(
-            f"bins {bins}, resamples {resamples}, binning {binning!r}: give at least 1 of each, "
-            "and 'width' or 'mass'"
-        )
-    edges = _edges(p, bins, binning)
+    if bins < 1 or resamples < 1:
+        raise InvalidInputError(f"bins {bins}, resamples {resamples}: give at least 1 of each")
+    # Each edge is the number nearest to it, as 0.3 is: a prediction of 0.3 lies in [0.3, 0.4).
+    edges = np.arange(bins + 1) / bins
     place = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, len(edges) - 2)
     used, cell = np.unique(place, return_inverse=True)
     n_groups = int(member.max()) + 1
@@ -183,14 +178,6 @@ def _checked(
         if len(wrong):
             raise InvalidInputError(f"{name} {wrong[0]} lies outside [0, 1]: leave it out")
     return p, y, np.unique(named, return_inverse=True)[1].astype(np.int64)
-
-
-def _edges(p: Floats, bins: int, binning: str) -> Floats:
-    if binning == "width":
-        # Each edge is the number nearest to it, as 0.3 is: a prediction of 0.3 lies in [0.3, 0.4).
-        return np.arange(bins + 1) / bins
-    inner = np.quantile(p, np.arange(1, bins) / bins)
-    return np.unique(np.concatenate([[0.0], inner, [1.0]]))
 
 
 def _brier_and_ece(totals: Floats) -> Floats:
@@ -242,10 +229,7 @@ def relevance_calibration(record: Record, *, resamples: int = 200) -> Calibratio
             said = helped or not followed or event in followed
             if chance is not None and said:
                 rows.append((chance, bool(helped and event in followed), told["decision_id"]))
-    if not rows:
-        return None
-    predicted, happened, decisions = zip(*rows, strict=True)
-    return calibration(predicted, happened, decisions, resamples=resamples)
+    return calibration(*zip(*rows, strict=True), resamples=resamples) if rows else None
 
 
 def logged_calibration(record: Record, *, resamples: int = 200) -> Calibration | None:
@@ -266,7 +250,4 @@ def logged_calibration(record: Record, *, resamples: int = 200) -> Calibration |
         None if no decision has both a prediction and an outcome.
     """
     rows = record.query(_PREDICTED)
-    if not rows:
-        return None
-    predicted, happened, episodes = zip(*rows, strict=True)
-    return calibration(predicted, happened, episodes, resamples=resamples)
+    return calibration(*zip(*rows, strict=True), resamples=resamples) if rows else None

@@ -19,7 +19,6 @@ from cvx.scoring.logistic import Floats, fit_logistic, sigmoid, warn_of
 
 with needs("learn"):
     from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
-    from sklearn.utils import check_array  # type: ignore[import-untyped]
     from sklearn.utils.multiclass import (  # type: ignore[import-untyped]
         check_classification_targets,
         type_of_target,
@@ -75,9 +74,7 @@ class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.multi_class = False
         return tags
 
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Learn from these samples alone.
 
         Parameters
@@ -85,8 +82,6 @@ class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : array of shape (n, d)
         y : array of shape (n,)
             Two classes at the most.
-        sample_weight : array of shape (n,), optional
-            A row of weight 2 counts as two.
 
         Warns
         -----
@@ -97,19 +92,14 @@ class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         x, labels = validate_data(self, X, y, dtype=np.float64)
-        weight = _weights(sample_weight, len(x))
         self.classes_ = _classes(labels)
-        self._learn(x, self._coded(labels), weight)
+        self._learn(x, self._coded(labels))
         names = getattr(self, "feature_names_in_", np.arange(x.shape[1]))
         warn_of(self._fit, len(labels), np.asarray(names).tolist())
         return self
 
     def partial_fit(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike,
-        classes: npt.ArrayLike | None = None,
-        sample_weight: npt.ArrayLike | None = None,
+        self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None
     ) -> Self:
         """Learn from these samples and the latest ones before them, at most ``window`` together.
 
@@ -118,7 +108,7 @@ class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y
             As for ``fit``.
         classes : array of shape (2,), optional
             Both labels, in the first call, if its batch has one of them only.
@@ -126,16 +116,11 @@ class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         first = not hasattr(self, "classes_")
         x, labels = validate_data(self, X, y, dtype=np.float64, reset=first)
-        weight = _weights(sample_weight, len(x))
         if first:
             self.classes_ = _classes(labels if classes is None else np.asarray(classes))
-            self._latest = (np.zeros((0, x.shape[1])), np.zeros(0), np.zeros(0))
-        new = (x, self._coded(labels), weight)
-        both = [
-            np.concatenate([old, more])[-self.window :]
-            for old, more in zip(self._latest, new, strict=True)
-        ]
-        self._learn(*both)
+            self._latest = np.zeros((0, x.shape[1])), np.zeros(0)
+        both = zip(self._latest, (x, self._coded(labels)), strict=True)
+        self._learn(*(np.concatenate(pair)[-self.window :] for pair in both))
         return self
 
     def decision_function(self, X: npt.ArrayLike) -> Floats:
@@ -173,31 +158,14 @@ class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return np.asarray(labels == self.classes_[-1], dtype=np.float64)
 
-    def _learn(self, x: Floats, y: Floats, weight: Floats) -> None:
-        fit = fit_logistic(x, y, weight, strength=self.strength, bound=self.bound)
+    def _learn(self, x: Floats, y: Floats) -> None:
+        fit = fit_logistic(x, y, np.ones(len(y)), strength=self.strength, bound=self.bound)
         own = fit.coefficients / fit.scale
         self._fit = fit
-        self._latest = (x[-self.window :], y[-self.window :], weight[-self.window :])
+        self._latest = x[-self.window :], y[-self.window :]
         self.standard_coef_ = fit.coefficients
         self.coef_ = own[None, :]
         self.intercept_ = np.array([fit.intercept - own @ fit.mean])
-
-
-def _weights(sample_weight: npt.ArrayLike | None, n: int) -> Floats:
-    if sample_weight is None:
-        return np.ones(n)
-    found = np.asarray(
-        check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-    )
-    if found.shape != (n,):
-        raise InvalidInputError(
-            f"sample_weight has shape {found.shape} for {n} samples: give one each"
-        )
-    if (found < 0).any() or not found.any():
-        raise InvalidInputError(
-            f"a sample_weight is {found.min()}: give weights of at least zero, not all zero"
-        )
-    return found
 
 
 def _classes(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:

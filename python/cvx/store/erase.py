@@ -255,7 +255,7 @@ def erase(store: Store, events: Sequence[int]) -> Erased:
         return Erased((), finish(store))
     with store.record.transaction() as write:
         version_of(write.connection, store.record.path)
-        _forget_rows(write, _gone(store.record.query, wanted))
+        _forget_rows(store.record, write, _gone(store.record.query, wanted))
         write.set_meta(_PENDING, "1")
     reach("erase.committed")
     return Erased(tuple(wanted), finish(store))

@@ -313,12 +313,11 @@ def _shape(client: object, model: str | None) -> Callable[[str], object] | None:
     for path, arguments in _REQUESTS.items():
         if (create := _at(client, *path)) is not None:
             chat = {"model": model} if path[0] == "chat" else named
-            return _asking(create, arguments, chat)
+            # It returns at once: the names stand for this turn alone.
+            return lambda prompt: create(**arguments(prompt), **chat)
     found = (method for name in _METHODS if (method := _at(client, name)) is not None)
     method = next(found, _at(client))
-    if method is None:
-        return None
-    return _fitted(method, named)
+    return None if method is None else _fitted(method, named)
 
 
 def _fitted(
@@ -338,14 +337,6 @@ def _fitted(
     except TypeError:
         return None
     return method
-
-
-def _asking(
-    create: Callable[..., object],
-    arguments: Callable[[str], dict[str, Any]],
-    named: Mapping[str, str | None],
-) -> Callable[[str], object]:
-    return lambda prompt: create(**arguments(prompt), **named)
 
 
 def _said(prompt: str) -> list[dict[str, str]]:
