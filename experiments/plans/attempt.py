@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from random import Random
 
 from cvx.learn.episode_recorder import OpenEpisode
@@ -108,14 +109,19 @@ class Attempt:
         """Whether one of these commands does the next subgoal."""
         return bool(self._ready(commands)[1])
 
+    @property
+    def open(self) -> list[str]:
+        """The next step of the plan, and those after it up to the first that is no means."""
+        means = self.binding.lexicon.may_be_means
+        left = self.plan[self.place :]
+        passed = sum(1 for _ in takewhile(lambda subgoal: means(shape(subgoal)), left))
+        return list(left[: passed + 1])
+
     def _ready(self, commands: Iterable[str]) -> tuple[int, list[str]]:
-        for place in range(self.place, len(self.plan)):
-            subgoal = self.plan[place]
+        for place, subgoal in enumerate(self.open, self.place):
             ready = [c for c in commands if self.binding.fits(c, subgoal)]
             if ready:
                 return place, ready
-            if not self.binding.lexicon.may_be_means(shape(subgoal)):
-                break
         return self.place, []
 
 
@@ -145,15 +151,16 @@ class Wish:
 
     @classmethod
     def of(cls, attempt: Attempt) -> Wish:
-        """Return what an attempt needs next."""
-        binding, need = attempt.binding, attempt.subgoal or ""
+        """Return what an attempt needs next: what may be a means is passed over where it can be."""
+        binding, wanted = attempt.binding, attempt.open
         bound = {name: thing for thing, name in binding.names.items()}
-        names = variables_of(need)
+        names = [name for subgoal in wanted for name in variables_of(subgoal)]
         # A thing once chosen is wanted itself; before that, any other of its kind.
         unbound = {n for v in names if v not in bound and (n := binding.noun(v))}
         things = unbound | {bound[v] for v in names if v in bound}
-        shown, known = {a.word for a in arguments(need)}, set(binding.names)
-        said = " ".join([*words(need)[:1], *sorted({kind(thing) for thing in things})])
+        shown, known = {a.word for s in wanted for a in arguments(s)}, set(binding.names)
+        verb = words(wanted[-1])[:1] if wanted else []
+        said = " ".join([*verb, *sorted({kind(thing) for thing in things})])
         return cls(things, unbound, shown, known, said)
 
     def about(self, command: str) -> bool:

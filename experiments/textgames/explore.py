@@ -44,7 +44,7 @@ class Explorer:
         value = advice.votes.get(form, 0.0) * advice.expected.get(form, 1.0)
         value += _CURIOSITY * sum(advice.votes.values()) * lexicon.doubt(form)
         value *= 1 + 3 * about + 2 * shown
-        if lexicon.aimed(form) and not (about or shown):
+        if lexicon.aimed(form) and not (about or shown or lexicon.may_be_means(form)):
             value *= 0.1
         seen_there = any(command in way for thing, way in sight.ways.items() if wish.wants(thing))
         if (seen_there and command != sight.last) or command in self.ways:
