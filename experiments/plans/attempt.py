@@ -40,10 +40,8 @@ class Attempt:
         Whether that is because what is to be reached is so already.
     explored : bool
         Whether the last command was an explored one.
-    moment : str
-        The moment in which the last command was given.
-    steps : list of (text, subgoal)
-        The subgoals as they were recorded.
+    steps : list of (command, subgoal)
+        What was recorded as a step of the plan.
     spent : list of str
         Subgoals that were not possible any more once they were done.
     redo : str, optional
@@ -51,7 +49,7 @@ class Attempt:
     commands : int
         How many were given for it, or for the stuck attempt that it goes on with.
     lasted : str
-        The plan that was composed of it and earlier attempts, if any.
+        What lasted of it and earlier attempts, as a plan, if it was rewarded.
     """
 
     run: OpenEpisode
@@ -64,7 +62,6 @@ class Attempt:
     idle: bool = False
     holds: bool = False
     explored: bool = False
-    moment: str = ""
     steps: list[tuple[str, str]] = field(default_factory=list)
     spent: list[str] = field(default_factory=list)
     redo: str | None = None
@@ -151,16 +148,15 @@ class Wish:
 
     @classmethod
     def of(cls, attempt: Attempt) -> Wish:
-        """Return what an attempt needs next: what may be a means is passed over where it can be."""
-        binding, wanted = attempt.binding, attempt.open
+        """Return what an attempt needs next, past the steps that may have been means."""
+        binding, need = attempt.binding, "".join(attempt.open[-1:])
         bound = {name: thing for thing, name in binding.names.items()}
-        names = [name for subgoal in wanted for name in variables_of(subgoal)]
+        names = variables_of(need)
         # A thing once chosen is wanted itself; before that, any other of its kind.
         unbound = {n for v in names if v not in bound and (n := binding.noun(v))}
         things = unbound | {bound[v] for v in names if v in bound}
-        shown, known = {a.word for s in wanted for a in arguments(s)}, set(binding.names)
-        verb = words(wanted[-1])[:1] if wanted else []
-        said = " ".join([*verb, *sorted({kind(thing) for thing in things})])
+        shown, known = {a.word for a in arguments(need)}, set(binding.names)
+        said = " ".join([*words(need)[:1], *sorted({kind(thing) for thing in things})])
         return cls(things, unbound, shown, known, said)
 
     def about(self, command: str) -> bool:
@@ -179,7 +175,5 @@ def plan_of(hit: Hit) -> tuple[str, ...]:
 
 
 def use_key(hit: Hit, task_type: str | None) -> Hashable:
-    """Return what the success of advice is counted for: a plan for a goal, or a kind of command."""
-    if hit.action is None:
-        return ("plan", task_type, signature(plan_of(hit)))
-    return ("moment", hit.action)
+    """Return what the success of advice is counted for: a plan for a goal."""
+    return ("plan", task_type, signature(plan_of(hit)))

@@ -19,8 +19,8 @@ from experiments.plans.words import arguments, rest, shape, template, variables_
 
 DEMONSTRATION = "demonstration"
 
-PLAN, SUBGOAL, MOMENT = "goal", "subgoal", "explore"
-"""Tags of events: the start of an attempt, a step of its plan, an explored step."""
+PLAN, SUBGOAL = "goal", "subgoal"
+"""Tags of events: the start of an attempt, a step of its plan."""
 
 GOAL, COMMANDS, TOLD, MOVES, SLOTS = "goal", "commands", "told", "moves", "slots"
 UNDONE, OPENED = "undone", "opened"
@@ -155,7 +155,7 @@ def _settled(steps: list[Shown], slots: Sequence[str], lexicon: Lexicon) -> list
         if step.aimed:
             opened = frozenset(step.after).difference(step.commands)
             spent = step.command not in step.after
-            deeds.append(PastCommand(step.command, "", place, None, opened, spent))
+            deeds.append(PastCommand(step.command, place, None, opened, spent))
     kept = {deed.attempt for deed in settled(deeds, slots, lexicon)}
     return [step for place, step in enumerate(steps) if not step.aimed or place in kept]
 
@@ -180,13 +180,16 @@ def undone(steps: Sequence[Played]) -> list[int]:
 
 
 def opened(steps: Sequence[Played]) -> list[int]:
-    """Return the places of commands that made the next one possible."""
-    return [
-        place
-        for place, (step, after) in enumerate(pairwise(steps))
-        if after.command in after.observation.admissible_commands
-        and after.command not in step.observation.admissible_commands
-    ]
+    """Return the places of commands that made the next one possible, as lifting a lid does, and
+    of those that made such a command possible again, as putting it back does.
+    """
+    found: list[int] = []
+    for place, (step, after) in enumerate(pairwise(steps)):
+        can = set(after.observation.admissible_commands)
+        fresh = can.difference(step.observation.admissible_commands)
+        if not fresh.isdisjoint([after.command, *(steps[p].command for p in found)]):
+            found.append(place)
+    return found
 
 
 def read(
@@ -214,9 +217,6 @@ def take_in(lexicon: Lexicon, episode: Episode) -> None:
     """
     if not kept(episode):
         return
-    for step in episode.steps:
-        if MOMENT in step.tags and step.action:
-            lexicon.moments.note(w for w in step.text.split() if "_" in w)
     if episode.reward == 1.0:
         plan = [s.action for s in episode.steps if s.action and variables_of(s.action)]
         lexicon.reached(episode.task_type or "", plan)

@@ -67,7 +67,6 @@ class Lexicon:
         self._compared: Counter[object] = Counter()
         self._agreed: Counter[object] = Counter()
         self.goals = Spread()
-        self.moments = Spread()
 
     def said(self, goal: str, slots: Sequence[str]) -> None:
         """Take in a goal, or a clause of one, and the names of its things."""
@@ -104,7 +103,7 @@ class Lexicon:
         undone : collection of int, optional
             The places of commands that were undone at once, and of those that did it.
         opened : collection of int, optional
-            The places of commands that made the next one possible.
+            The places of commands that made the next one possible, or such a one possible again.
         """
         for command in commands:
             self.verbs.add(words(command)[0])
@@ -148,13 +147,11 @@ class Lexicon:
             yield (*plan[:place], *plan[place + 1 :]), _NEEDLESS
 
     def may_be_means(self, form: str) -> bool:
-        """Whether commands of a shape mostly made the next one possible, or do not always name
-        the goal's things.
+        """Whether commands of a shape mostly made the next one possible, or undid such a one.
 
         Such a step of a plan may have been a means, not an end: the plan may do without it.
         """
-        uses = self._uses[form]
-        return self._aimed[form] < uses or 0 < uses <= 2 * self._opened[form]
+        return 0 < self._uses[form] <= 2 * self._opened[form]
 
     def doubt(self, form: object) -> float:
         """Return the chance that a shape or position does not name the goal's thing."""
