@@ -100,14 +100,8 @@ def _plain(value: Any) -> Any:
 _SCORED = {"advised": False}
 _FULL = Arm(FOCUS, "full loop", loop_settings.full)
 _CONTROLS = (
-    # The best of k in (6, 15, 40) with exponents 1 and 2, on 200 tuning games (seeds 100-104);
-    # keeping its wins is better than not (the arm "frozen").
-    Arm(
-        "nearest",
-        "wins only, by similarity",
-        loop_settings.by_similarity,
-        agent={"exponent": 2.0, **_SCORED},
-    ),
+    # Keeping its wins is better than not (the arm "frozen"): on 200 tuning games, seeds 100-104.
+    Arm("nearest", "wins only, by similarity", loop_settings.by_similarity, agent=_SCORED),
     Arm(
         "frozen",
         "demonstrations only",
@@ -155,8 +149,6 @@ _WITHOUT = (
         loop_settings.full,
         agent={"searching": False},
     ),
-    Arm("no_mdp", "full without the region model", partial(loop_settings.full, mdp=None)),
-    Arm("no_regions", "full, one region for everything", loop_settings.coarse),
     Arm(
         "no_edges",
         "scored, no typed edges",
@@ -200,7 +192,6 @@ _WITH = (
         partial(loop_settings.full, edge_boost=HELPFUL, edges=ALL_EDGES, **_ALONG_EDGES),
         agent=_SCORED,
     ),
-    Arm("phase", "full, region model by phase", partial(loop_settings.full, phase=True)),
 )
 _ALL = (_FULL, _WINS, *_CONTROLS, *_PUBLISHED, *_WITHOUT[1:], *_WITH)
 ARMS: Mapping[str, Arm] = {arm.name: arm for arm in _ALL}

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cvx.learn.decay import BlindDecay, ContextAwareDecay
-from cvx.learn.region_mdp import RegionMDP
 from cvx.memory import Memory
 from cvx.scoring import Feature, Scorer, ScoringContext, UsageTracker, beta_mean, use_posterior
 from cvx.types import Hit
@@ -92,24 +91,9 @@ def full(
         Of `ActiveMemory`; what the loop would have otherwise.
     """
     usage = UsageTracker(strength=STRENGTH, mean="similarity")
-    own = {"advice": advice(use_posterior(usage, use_key)), **(features or {})}
+    own = {"advice": use_posterior(usage, use_key), **(features or {})}
     scorer = Scorer({"advice": 1.0, **(besides or {})}, features=own)
     return loop(kind, memory, **{"scorer": scorer, "usage": usage, "weights": None, **options})
-
-
-def advice(of_plans: Feature) -> Feature:
-    """Return a feature: for plans the given one, for moments similarity."""
-
-    def feature(hit: Hit, context: ScoringContext) -> float:
-        return of_plans(hit, context) if hit.action is None else max(hit.similarity, 0.0)
-
-    return feature
-
-
-def coarse(memory: Memory) -> PausableMemory:
-    """The full loop with regions so large that there is hardly more than one."""
-    mdp = RegionMDP(memory.index, level=63, classify=shape)
-    return full(memory, mdp=mdp)
 
 
 def by_edges(memory: Memory) -> PausableMemory:
@@ -130,5 +114,5 @@ def by_edges(memory: Memory) -> PausableMemory:
         expected = min(max(hit.similarity, 0.0), 1.0)
         return beta_mean(helped, helped + failed, STRENGTH, expected)
 
-    playing.scorer = Scorer({"advice": 1.0}, features={"advice": advice(feature)})
+    playing.scorer = Scorer({"advice": 1.0}, features={"advice": feature})
     return playing

@@ -9,21 +9,19 @@ from experiments.plans.attempt import Attempt, Wish, plan_of, use_key
 from experiments.plans.binding import Binding, signature, verbs
 from experiments.plans.choices import Choices
 from experiments.plans.demonstration import Demonstrations, Observation, Played
-from experiments.plans.lessons import MOMENT, PLAN, SUBGOAL
+from experiments.plans.lessons import PLAN, SUBGOAL
 from experiments.plans.lexicon import Lexicon
 from experiments.plans.memory import PlanMemory
 from experiments.plans.open_clauses import Item, OpenClauses
 from experiments.plans.place_map import PlaceMap
 from experiments.plans.pursuit import Pursuit, complete
 from experiments.plans.searches import Search, Trial
-from experiments.plans.situations import Advice, Consulted, moment
+from experiments.plans.situations import Consulted, moment
 from experiments.plans.words import arguments, kind, mentions, shape, template
 
 __all__ = [
-    "MOMENT",
     "PLAN",
     "SUBGOAL",
-    "Advice",
     "Attempt",
     "Binding",
     "Choices",

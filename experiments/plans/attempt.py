@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from random import Random
 
 from cvx.learn.episode_recorder import OpenEpisode
@@ -39,10 +40,8 @@ class Attempt:
         Whether that is because what is to be reached is so already.
     explored : bool
         Whether the last command was an explored one.
-    moment : str
-        The moment in which the last command was given.
-    steps : list of (text, subgoal)
-        The subgoals as they were recorded.
+    steps : list of (command, subgoal)
+        What was recorded as a step of the plan.
     spent : list of str
         Subgoals that were not possible any more once they were done.
     redo : str, optional
@@ -50,7 +49,7 @@ class Attempt:
     commands : int
         How many were given for it, or for the stuck attempt that it goes on with.
     lasted : str
-        The plan that was composed of it and earlier attempts, if any.
+        What lasted of it and earlier attempts, as a plan, if it was rewarded.
     """
 
     run: OpenEpisode
@@ -63,7 +62,6 @@ class Attempt:
     idle: bool = False
     holds: bool = False
     explored: bool = False
-    moment: str = ""
     steps: list[tuple[str, str]] = field(default_factory=list)
     spent: list[str] = field(default_factory=list)
     redo: str | None = None
@@ -108,14 +106,19 @@ class Attempt:
         """Whether one of these commands does the next subgoal."""
         return bool(self._ready(commands)[1])
 
+    @property
+    def open(self) -> list[str]:
+        """The next step of the plan, and those after it up to the first that is no means."""
+        means = self.binding.lexicon.may_be_means
+        left = self.plan[self.place :]
+        passed = sum(1 for _ in takewhile(lambda subgoal: means(shape(subgoal)), left))
+        return list(left[: passed + 1])
+
     def _ready(self, commands: Iterable[str]) -> tuple[int, list[str]]:
-        for place in range(self.place, len(self.plan)):
-            subgoal = self.plan[place]
+        for place, subgoal in enumerate(self.open, self.place):
             ready = [c for c in commands if self.binding.fits(c, subgoal)]
             if ready:
                 return place, ready
-            if not self.binding.lexicon.may_be_means(shape(subgoal)):
-                break
         return self.place, []
 
 
@@ -145,8 +148,8 @@ class Wish:
 
     @classmethod
     def of(cls, attempt: Attempt) -> Wish:
-        """Return what an attempt needs next."""
-        binding, need = attempt.binding, attempt.subgoal or ""
+        """Return what an attempt needs next, past the steps that may have been means."""
+        binding, need = attempt.binding, "".join(attempt.open[-1:])
         bound = {name: thing for thing, name in binding.names.items()}
         names = variables_of(need)
         # A thing once chosen is wanted itself; before that, any other of its kind.
@@ -172,7 +175,5 @@ def plan_of(hit: Hit) -> tuple[str, ...]:
 
 
 def use_key(hit: Hit, task_type: str | None) -> Hashable:
-    """Return what the success of advice is counted for: a plan for a goal, or a kind of command."""
-    if hit.action is None:
-        return ("plan", task_type, signature(plan_of(hit)))
-    return ("moment", hit.action)
+    """Return what the success of advice is counted for: a plan for a goal."""
+    return ("plan", task_type, signature(plan_of(hit)))

@@ -16,8 +16,6 @@ class PastCommand(NamedTuple):
     Attributes
     ----------
     command : str
-    moment : str
-        In which it was given, see `moment`.
     attempt : int
         In which attempt.
     aim : str or None
@@ -29,7 +27,6 @@ class PastCommand(NamedTuple):
     """
 
     command: str
-    moment: str
     attempt: int
     aim: str | None
     opened: frozenset[str]
@@ -50,7 +47,8 @@ def settled(
     Where a deed made it possible to do an earlier one anew, which was spent, and that was done
     next, these two do as well: of take, clean, put down, take, put there remains take, clean, put
     there. What was done to another thing in between may have needed that, so then all is kept; so
-    is what one and the same plan says.
+    is what one and the same plan says. A deed that was there already and made nothing possible
+    is left out.
 
     Parameters
     ----------
@@ -74,14 +72,15 @@ def settled(
             if anew and about.issubset(variables_of(left[-1][1])):
                 left.pop()
                 continue
-        left.append((deed, action))
+        if deed.opened or all(earlier != action for _, earlier in left):
+            left.append((deed, action))
     return [deed for deed, _ in left]
 
 
 def lasting(
     deeds: Iterable[PastCommand], slots: Sequence[str], lexicon: Lexicon
 ) -> list[tuple[str, str]]:
-    """Return the moments and the abstract commands of what was done to a goal's things, and lasted.
+    """Return what was done to a goal's things and lasted, as it was said and abstract.
 
     Parameters
     ----------
@@ -96,6 +95,6 @@ def lasting(
     about = [d for d in deeds if variables_of(binding.abstract(d.command, d.aim))]
     binding = Binding(slots, lexicon)
     return [
-        (deed.moment, binding.abstract(deed.command, deed.aim))
+        (deed.command, binding.abstract(deed.command, deed.aim))
         for deed in settled(about, slots, lexicon)
     ]

@@ -19,12 +19,13 @@ from experiments.plans.words import arguments, rest, shape, template, variables_
 
 DEMONSTRATION = "demonstration"
 
-PLAN, SUBGOAL, MOMENT = "goal", "subgoal", "explore"
-"""Tags of events: the start of an attempt, a step of its plan, an explored step."""
+PLAN, SUBGOAL = "goal", "subgoal"
+"""Tags of events: the start of an attempt, a step of its plan."""
 
 GOAL, COMMANDS, TOLD, MOVES, SLOTS = "goal", "commands", "told", "moves", "slots"
-UNDONE = "undone"
-"""Metadata of episodes: what a demonstration said, did, undid and was told, a goal's names."""
+UNDONE, OPENED = "undone", "opened"
+"""Metadata of episodes: what a demonstration said, did, undid and was told, a goal's names;
+which of its commands made the next one possible."""
 
 FOLLOWED, TOOK, COMPOSED = "plan", "took", "composed"
 """Metadata of attempts: the plan's signature, how many commands were given, whether it is what
@@ -98,7 +99,8 @@ def understand(lexicon: Lexicon, demonstrations: Demonstrations) -> list[Part]:
             if lexicon.instructs(step.command):
                 insert(goal.clauses, clauses(after.observation.text), step.command)
     back = [undone(steps) for _, steps in demonstrations]
-    names = [read(lexicon, goal, own) for goal, own in zip(goals, back, strict=True)]
+    means = [opened(steps) for _, steps in demonstrations]
+    names = [read(lexicon, *told) for told in zip(goals, back, means, strict=True)]
     aimed = {c for goal in goals for c in goal.commands if lexicon.aimed(shape(c))}
     parts = []
     for number, served in enumerate(align(goals, aimed)):
@@ -106,6 +108,7 @@ def understand(lexicon: Lexicon, demonstrations: Demonstrations) -> list[Part]:
             GOAL: "\n".join(goals[number].clauses),
             COMMANDS: goals[number].commands,
             UNDONE: back[number],
+            OPENED: means[number],
             TOLD: places[number],
             MOVES: moves[number],
         }
@@ -152,7 +155,7 @@ def _settled(steps: list[Shown], slots: Sequence[str], lexicon: Lexicon) -> list
         if step.aimed:
             opened = frozenset(step.after).difference(step.commands)
             spent = step.command not in step.after
-            deeds.append(PastCommand(step.command, "", place, None, opened, spent))
+            deeds.append(PastCommand(step.command, place, None, opened, spent))
     kept = {deed.attempt for deed in settled(deeds, slots, lexicon)}
     return [step for place, step in enumerate(steps) if not step.aimed or place in kept]
 
@@ -176,13 +179,28 @@ def undone(steps: Sequence[Played]) -> list[int]:
     return sorted(found)
 
 
-def read(lexicon: Lexicon, goal: Goal, undone: Collection[int] = ()) -> list[list[str]]:
+def opened(steps: Sequence[Played]) -> list[int]:
+    """Return the places of commands that made the next one possible, as lifting a lid does, and
+    of those that made such a command possible again, as putting it back does.
+    """
+    found: list[int] = []
+    for place, (step, after) in enumerate(pairwise(steps)):
+        can = set(after.observation.admissible_commands)
+        fresh = can.difference(step.observation.admissible_commands)
+        if not fresh.isdisjoint([after.command, *(steps[p].command for p in found)]):
+            found.append(place)
+    return found
+
+
+def read(
+    lexicon: Lexicon, goal: Goal, undone: Collection[int] = (), opened: Collection[int] = ()
+) -> list[list[str]]:
     """Learn how a demonstration speaks; return the names of things in each clause."""
     heard = {a.word for command in goal.commands for a in arguments(command)}
     names = [names_in(clause, heard) for clause in goal.clauses]
     for clause, slots in zip(goal.clauses, names, strict=True):
         lexicon.said(clause, slots)
-    lexicon.did(goal.commands, {name for slots in names for name in slots}, undone)
+    lexicon.did(goal.commands, {name for slots in names for name in slots}, undone, opened)
     return names
 
 
@@ -199,9 +217,6 @@ def take_in(lexicon: Lexicon, episode: Episode) -> None:
     """
     if not kept(episode):
         return
-    for step in episode.steps:
-        if MOMENT in step.tags and step.action:
-            lexicon.moments.note(w for w in step.text.split() if "_" in w)
     if episode.reward == 1.0:
         plan = [s.action for s in episode.steps if s.action and variables_of(s.action)]
         lexicon.reached(episode.task_type or "", plan)
@@ -238,7 +253,7 @@ def learned(episodes: Sequence[Episode]) -> Lexicon:
             lexicon.told(commands, told)
             lexicon.moves.update(episode.metadata[MOVES])
             goal = Goal(episode.metadata[GOAL].split("\n"), commands)
-            read(lexicon, goal, episode.metadata[UNDONE])
+            read(lexicon, goal, episode.metadata[UNDONE], episode.metadata[OPENED])
     for episode in episodes:
         take_in(lexicon, episode)
     return lexicon

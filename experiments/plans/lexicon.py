@@ -59,6 +59,7 @@ class Lexicon:
         self._sizes: Counter[int] = Counter()
         self._uses: Counter[object] = Counter()
         self._aimed: Counter[object] = Counter()
+        self._opened: Counter[str] = Counter()
         self.moves: set[str] = set()
         self._told: Counter[str] = Counter()
         self._given: Counter[str] = Counter()
@@ -66,7 +67,6 @@ class Lexicon:
         self._compared: Counter[object] = Counter()
         self._agreed: Counter[object] = Counter()
         self.goals = Spread()
-        self.moments = Spread()
 
     def said(self, goal: str, slots: Sequence[str]) -> None:
         """Take in a goal, or a clause of one, and the names of its things."""
@@ -85,7 +85,11 @@ class Lexicon:
         return self._told[form] / (self._given[form] + 1) >= 0.5
 
     def did(
-        self, commands: Sequence[str], slots: Collection[str], undone: Collection[int] = ()
+        self,
+        commands: Sequence[str],
+        slots: Collection[str],
+        undone: Collection[int] = (),
+        opened: Collection[int] = (),
     ) -> None:
         """Take in the commands that reached a goal, and the names of the goal's things.
 
@@ -98,12 +102,16 @@ class Lexicon:
         slots : collection of str
         undone : collection of int, optional
             The places of commands that were undone at once, and of those that did it.
+        opened : collection of int, optional
+            The places of commands that made the next one possible, or such a one possible again.
         """
         for command in commands:
             self.verbs.add(words(command)[0])
             self.nouns.update(part.word for part in arguments(command))
         lasted = (c for place, c in enumerate(commands) if place not in undone)
+        opening = {unnumbered(commands[place]) for place in opened}
         for command in dict.fromkeys(map(unnumbered, lasted)):
+            self._opened[shape(command)] += command in opening
             parts = arguments(command)
             self._uses[shape(command)] += 1
             self._aimed[shape(command)] += any(a.word in slots for a in parts)
@@ -139,11 +147,11 @@ class Lexicon:
             yield (*plan[:place], *plan[place + 1 :]), _NEEDLESS
 
     def may_be_means(self, form: str) -> bool:
-        """Whether commands of a shape at times do not name the goal's things.
+        """Whether commands of a shape mostly made the next one possible, or undid such a one.
 
         Such a step of a plan may have been a means, not an end: the plan may do without it.
         """
-        return self._aimed[form] < self._uses[form]
+        return 0 < self._uses[form] <= 2 * self._opened[form]
 
     def doubt(self, form: object) -> float:
         """Return the chance that a shape or position does not name the goal's thing."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Literal
+from typing import Any
 
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.memory import Option
-from cvx.types import Cue, Decision, Episode, Filter, Hit
+from cvx.types import Cue, Episode, Filter, Hit
 from experiments.plans.attempt import Attempt, Wish
 from experiments.plans.binding import Binding, signature
 from experiments.plans.choices import Choices
@@ -22,7 +23,6 @@ from experiments.plans.lessons import (
     COMPOSED,
     DEMONSTRATION,
     FOLLOWED,
-    MOMENT,
     PLAN,
     SLOTS,
     SUBGOAL,
@@ -39,7 +39,7 @@ from experiments.plans.lessons import (
 from experiments.plans.open_clauses import Item
 from experiments.plans.plan_choice import choose
 from experiments.plans.searches import EXPLORED, ORIGIN, Search
-from experiments.plans.situations import Advice, Consulted, moment, tally
+from experiments.plans.situations import Consulted, moment
 from experiments.plans.vectors import Space
 from experiments.plans.words import filled, shape, template, unnumbered, variables_of, words
 
@@ -49,8 +49,9 @@ PLANS = "plans"
 NOTHING = "nothing"
 """The action of a plan without steps."""
 
-FIND, GAME = "find", "here find"
-"""The tasks of exploring, before the verb of what is missing: anywhere, and in one game."""
+FIND, GAME, KIND = "find", "here find", "kind"
+"""The tasks of exploring. Before the verb of what is missing: anywhere, and in one game; and which
+kind of command."""
 
 _LEAST = 0.01  # what counts less is not told
 
@@ -58,9 +59,8 @@ _LEAST = 0.01  # what counts less is not told
 class PlanMemory:
     """Remembers how goals were reached as plans, and closes every attempt with its outcome.
 
-    An attempt is one episode: an event that lies where the goal's words do, then the steps. Two
-    kinds of event are told apart by a tag, and each is recalled by ``ActiveMemory.recall``: the
-    starts of attempts, whose continuations are plans; moments, in which something was explored.
+    An attempt is one episode: an event that lies where the goal's words do, then the steps of the
+    plan. The starts are recalled by ``ActiveMemory.recall``, and their continuations are plans.
     What the episodes teach about words (``lexicon``) and about time (``durations``) is counted, and
     counted again from them when a memory is opened, or when one of them was put away. Which plan
     promises most, and which command leads to what is missing, is advised by ``choices``.
@@ -71,10 +71,6 @@ class PlanMemory:
         With ``action_type=shape`` and ``usage_key=use_key``, as `experiments.plans` has them.
     looked_at : int, default 64
         How many episodes are looked at for a plan.
-    neighbours : int, default 15
-        How many moments have a vote.
-    exponent : float, default 1.0
-        The vote of a neighbour is its score to this power.
     choices : Choices, optional
         Which advises; without it plans are chosen by the scores of hits.
     advised : bool, default True
@@ -98,8 +94,6 @@ class PlanMemory:
         memory: ActiveMemory,
         *,
         looked_at: int = 64,
-        neighbours: int = 15,
-        exponent: float = 1.0,
         choices: Choices | None = None,
         advised: bool = True,
         searching: bool = True,
@@ -107,7 +101,7 @@ class PlanMemory:
         self.memory, self.choices = memory, choices
         self.advised = advised and choices is not None
         self.searching = searching and choices is not None
-        self.looked_at, self.neighbours, self.exponent = looked_at, neighbours, exponent
+        self.looked_at = looked_at
         self.decisions, self.seconds = 0, 0.0
         self._learn()
 
@@ -115,14 +109,14 @@ class PlanMemory:
         """Learn from the episodes that the agent may read."""
         memory, told = self.memory, self.memory.readable()
         self.lexicon, self.durations = learned(told), timed(told)
-        self._space = Space(memory.embedder, memory.index.dim, self.lexicon)
+        self._space = Space(memory.embedder, self.lexicon)
         self._unlearned = memory.unlearned
         self._recount()
 
     def _recount(self) -> None:
         """Take from the episodes which plans were shown, and which ever won."""
         own = [e for e in self.memory.readable() if kept(e) and e.reward == 1.0]
-        told = [(e.kind == DEMONSTRATION, _followed(e)) for e in own]
+        told = [(e.kind == DEMONSTRATION, _done(e)) for e in own]
         self._shown = dict.fromkeys(plan for shown, plan in told if shown)
         self._plans = {plan for _, plan in told}
         self._played = {e.metadata.get(ORIGIN) for e in self.memory.readable() if kept(e)}
@@ -186,23 +180,29 @@ class PlanMemory:
         plan = tuple(binding.abstract(step.command) for step in steps if step.aimed)
         run = self.memory.begin(goal, template(goal, slots), kind=DEMONSTRATION, metadata=shown)
         attempt = Attempt(run, Binding(slots, self.lexicon), search, plan, commands=len(steps))
+        ignored = set[tuple[str, str]]()
         with self._discarding(run):
             self.memory.step(run, goal, None, self._space.start(goal, slots, plan), tags=(PLAN,))
             for step in steps:
-                text = moment(step.commands, step.before, step.last, attempt.subgoal)
+                text = moment(step.commands, step.before, step.last)
                 search.saw(step.commands, explored=attempt.explored)
                 ready = attempt.goes_on(step.commands)
                 if ready:
                     search.led()
                 if step.aimed:
-                    self.advance(attempt, step.command, text)
+                    self.advance(attempt, step.command)
                 else:
-                    form, vector = shape(step.command), self._space.moment(text)
-                    self.memory.step(run, text, form, vector, tags=(MOMENT,))
                     attempt.explored = True
                     if not ready:
-                        search.explored(Wish.of(attempt).need, step.command)
+                        need = Wish.of(attempt).need
+                        search.explored(need, step.command, text)
+                        others = {shape(c) for c in step.commands} - {shape(step.command)}
+                        ignored.update((_situation(need, text), form) for form in others)
             self.close(attempt, won=True)
+        if self.choices is not None:
+            # What somebody who knew the way never did led nowhere.
+            for state, form in sorted(ignored):
+                self.choices.tell(KIND, state, form, 0.0)
         return attempt
 
     @contextmanager
@@ -248,7 +248,9 @@ class PlanMemory:
         goal, stuck = item.clause, item.stuck
         query = self._space.goal(goal, slots)
         self.decisions += 1
-        decision = self._recall(Cue(goal=goal, vector=query), PLAN, self.looked_at)
+        with self._timed():
+            cue, where = Cue(goal=goal, vector=query), Filter(tags=(PLAN,))
+            decision = self.memory.recall(cue, where, self.looked_at, distinct="entity")
         state = " ".join(terms_of(self.lexicon, goal, slots))
         advised = partial(self._worth, state) if self.advised else None
         hit, plan = choose(decision.hits, self.lexicon, self._nouns, item.rejected, advised)
@@ -268,74 +270,62 @@ class PlanMemory:
 
     def _worth(self, state: str, plans: Iterable[str]) -> Mapping[str, Option]:
         assert self.choices is not None
-        start = time.perf_counter()
         named = {plan or NOTHING: plan for plan in plans}
-        told = self.choices.advise(PLANS, state, named)
-        self.seconds += time.perf_counter() - start
+        with self._timed():
+            told = self.choices.advise(PLANS, state, named)
         return {named[name]: option for name, option in told.items()}
 
     def _nouns(self, hit: Hit) -> dict[int, str]:
         episode = self.memory.episode_of(hit)
         return {} if episode is None else filled(episode.task_type or "", episode.goal)
 
-    def advance(self, attempt: Attempt, command: str, text: str) -> None:
-        """Record a step of the plan.
+    def advance(self, attempt: Attempt, command: str) -> None:
+        """Record a command that does the next step of the plan."""
+        self._record(attempt, command, attempt.binding.abstract(command, attempt.subgoal))
+        attempt.place, attempt.doubts, attempt.explored = attempt.place + 1, 0, False
 
-        Parameters
-        ----------
-        attempt : Attempt
-        command : str
-            What is done.
-        text : str
-            The moment, see `moment`.
-        """
-        self._record(attempt, text, attempt.binding.abstract(command, attempt.subgoal))
-        attempt.place, attempt.moment = attempt.place + 1, text
-        attempt.doubts, attempt.explored = 0, False
-
-    def _record(self, attempt: Attempt, text: str, action: str) -> None:
-        attempt.steps.append((text, action))
-        self._subgoal(attempt.run, text, action)
-
-    def _subgoal(self, run: OpenEpisode, text: str, action: str) -> None:
-        self.memory.step(run, text, action, self._space.moment(text), tags=(SUBGOAL,))
+    def _record(self, attempt: Attempt, command: str, action: str) -> None:
+        attempt.steps.append((command, action))
+        self.memory.step(attempt.run, command, action, tags=(SUBGOAL,))
 
     def consult(self, attempt: Attempt, text: str, commands: Iterable[str]) -> Consulted:
         """Ask what was done in moments like this one, and what of these led to what is missing."""
         self._notice()
         self.decisions += 1
-        cue = Cue(step=text, vector=self._space.like(text))
-        decision = self._recall(cue, MOMENT, self.neighbours)
-        votes = tally(((str(h.action), h.score) for h in decision.hits), self.exponent)
         wish = Wish.of(attempt)
-        chances = self._chances(attempt.search.origin, wish.need, commands)
-        return Consulted(text, decision, Advice(votes, dict(decision.action_scores), chances), wish)
+        if self.choices is None or not wish.need:
+            return Consulted(text, {}, {}, wish)
+        state, forms = _situation(wish.need, text), map(shape, commands)
+        with self._timed():
+            told = self.choices.advise(KIND, state, forms)
+            chances = self._chances(self.choices, attempt.search.origin, wish.need, commands)
+        return Consulted(text, {form: _hope(one) for form, one in told.items()}, chances, wish)
 
-    def _chances(self, origin: str, need: str, commands: Iterable[str]) -> Mapping[str, float]:
+    def _chances(
+        self, choices: Choices, origin: str, need: str, commands: Iterable[str]
+    ) -> Mapping[str, float]:
         """Return how likely each command leads to what is missing.
 
-        That is advised for the verb of what is missing, and commands without numbers; and as much
-        for the very command where it was tried in a game that began the same.
+        That is advised of commands without numbers for the verb of what is missing, and as much for
+        its things; and as much as both for the very command in a game that began the same.
         """
-        if self.choices is None or not (self.searching and need):
+        if not self.searching:
             return {}
-        start = time.perf_counter()
         verb, names = need.partition(" ")[0], {c: unnumbered(c) for c in commands}
-        there = self.choices.advise(f"{FIND} {verb}", verb, names.values())
+        there = choices.advise(f"{FIND} {verb}", verb, names.values())
+        kin = choices.advise(f"{FIND} {verb} things", need, names.values())
         told = {c: _hope(there[name]) for c, name in names.items()}
+        told.update((c, (_hope(kin[n]) + told[c]) / 2) for c, n in names.items() if kin[n].trials)
         if origin in self._played:
             # Things may have moved since: one look in vain does not rule a place out.
-            here = self.choices.advise(f"{GAME} {verb}", f"{origin} {need}", names)
+            here = choices.advise(f"{GAME} {verb}", f"{origin} {need}", names)
             told.update((c, (_hope(one) + told[c]) / 2) for c, one in here.items() if one.trials)
-        self.seconds += time.perf_counter() - start
         return told
 
     def explored(self, attempt: Attempt, consulted: Consulted, command: str) -> None:
         """Record a command that was chosen while the next step of the plan was not possible."""
-        vector = self._space.moment(consulted.text)
-        self.memory.act(consulted.decision, shape(command), vector=vector, tags=(MOMENT,))
-        attempt.search.explored(consulted.wish.need, command)
-        attempt.explored, attempt.moment = True, consulted.text
+        attempt.search.explored(consulted.wish.need, command, consulted.text)
+        attempt.explored = True
 
     def rewarded(self, attempt: Attempt, command: str) -> None:
         """Record as a step of the plan an explored command that brought a reward.
@@ -344,7 +334,7 @@ class PlanMemory:
         """
         action = attempt.binding.abstract(command)
         if variables_of(action):
-            self._record(attempt, attempt.moment, action)
+            self._record(attempt, command, action)
 
     def close(self, attempt: Attempt, won: bool, *, cut_off: bool = False) -> None:
         """End an attempt with its outcome, and learn its words if memory kept it.
@@ -371,19 +361,30 @@ class PlanMemory:
         take_in(self.lexicon, episode)
         take_time(self.durations, episode)
         if run.kind != DEMONSTRATION:
-            # What lasted of several attempts is what won, not the last of their plans.
-            self._tell(episode, attempt.lasted or plan, float(won), exposure)
-        if self.choices is None or not (self.searching and kept(episode)):
-            return
-        self._played.add(told[ORIGIN])
+            # What lasted is what won, not the last plan, nor one that was not through.
+            if won:
+                self._tell(episode, attempt.lasted or plan, 1.0)
+            if not won or (attempt.lasted not in ("", plan) and not attempt.done):
+                self._tell(episode, plan, 0.0, exposure)
+        if self.choices is not None and kept(episode):
+            self._tell_trials(self.choices, told[ORIGIN], told[EXPLORED])
+
+    def _tell_trials(self, choices: Choices, origin: str, trials: Iterable[Sequence[Any]]) -> None:
+        """Tell advice what was explored: which kinds of command led on, and which commands."""
+        self._played.add(origin)
+        kinds: dict[tuple[str, str], list[bool]] = defaultdict(list)
         tried: dict[tuple[str, str], bool] = {}
-        for need, command, led in told[EXPLORED]:
+        for need, command, text, led in trials:
+            kinds[_situation(need, text), shape(command)].append(led)
             # To look into the same place twice is one look.
             tried[need, command] = led or tried.get((need, command), False)
-        for (need, command), led in tried.items():
+        for (state, form), all_led in kinds.items():
+            choices.tell(KIND, state, form, sum(all_led) / len(all_led))
+        for (need, command), led in tried.items() if self.searching else ():
             verb, name = need.partition(" ")[0], unnumbered(command)
-            self.choices.tell(f"{FIND} {verb}", verb, name, float(led))
-            self.choices.tell(f"{GAME} {verb}", f"{told[ORIGIN]} {need}", command, float(led))
+            choices.tell(f"{FIND} {verb}", verb, name, float(led))
+            choices.tell(f"{FIND} {verb} things", need, name, float(led))
+            choices.tell(f"{GAME} {verb}", f"{origin} {need}", command, float(led))
 
     def composed(self, attempt: Attempt, deeds: Iterable[PastCommand]) -> None:
         """Remember, beside the plan that reached a clause, all that was done for it and lasted.
@@ -405,33 +406,31 @@ class PlanMemory:
         steps = lasting(deeds, slots, self.lexicon)
         plan = tuple(action for _, action in steps)
         recorded = tuple(action for _, action in attempt.steps)
-        if signature(plan) in ("", signature(recorded), signature(attempt.plan)):
+        attempt.lasted = signature(plan)
+        if attempt.lasted in ("", signature(recorded), signature(attempt.plan)):
             return
         run = self.memory.begin(goal, form, metadata={SLOTS: slots, COMPOSED: True})
         with self._discarding(run):
             self.memory.step(run, goal, None, self._space.start(goal, slots, plan), tags=(PLAN,))
-            for text, action in steps:
-                self._subgoal(run, text, action)
+            for command, action in steps:
+                self.memory.step(run, command, action, tags=(SUBGOAL,))
             take_in(self.lexicon, self.memory.close(run, 1.0))
-        attempt.lasted = signature(plan)
 
     def discard(self, attempt: Attempt) -> None:
         """End an attempt that was broken off: its plan was not followed to the end."""
         self.memory.discard(attempt.run)
 
-    def _recall(self, cue: Cue, tag: str, k: int) -> Decision:
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Count the time that memory takes."""
         start = time.perf_counter()
-        distinct: Literal["entity"] | None = "entity" if tag == PLAN else None
-        decision = self.memory.recall(cue, Filter(tags=(tag,)), k, distinct=distinct)
+        yield
         self.seconds += time.perf_counter() - start
-        return decision
 
 
-def _followed(episode: Episode) -> str:
-    """Return the signature of the plan that an episode followed, or that was composed of it."""
-    told = episode.metadata
-    actions = [s.action for s in episode.steps if s.action and variables_of(s.action)]
-    return str(told[FOLLOWED]) if FOLLOWED in told else signature(actions)
+def _done(episode: Episode) -> str:
+    """Return the signature of the plan that an episode carried out."""
+    return signature([s.action for s in episode.steps if s.action and variables_of(s.action)])
 
 
 def _hope(option: Option) -> float:
@@ -440,6 +439,11 @@ def _hope(option: Option) -> float:
     By the mean alone one look in vain would rule out all such places.
     """
     return (option.value + option.high) / 2
+
+
+def _situation(need: str, moment: str) -> str:
+    """Return a moment with the verb of what is missing in it."""
+    return f"need_{need.partition(' ')[0]} {moment}"
 
 
 def _said(plan: str) -> list[str]:

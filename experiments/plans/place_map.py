@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterable
 
 from experiments.plans.clauses import clauses, names_in
@@ -50,7 +50,6 @@ class PlaceMap:
     def __init__(self, moves: Collection[str]) -> None:
         self.moves = moves
         self.here = ""
-        self.given: Counter[tuple[str, str]] = Counter()
         self._told: dict[str, list[str]] = defaultdict(list)
         self._ways: dict[str, dict[str, str]] = defaultdict(dict)
         self._open: dict[str, set[str]] = defaultdict(set)
@@ -67,8 +66,6 @@ class PlaceMap:
         commands : iterable of str
             What can be done there.
         """
-        if command is not None:
-            self.given[self.here, command] += 1
         if command is None or shape(command) in self.moves:
             there = place_of(text)
             if command is not None:

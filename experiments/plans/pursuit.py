@@ -107,9 +107,7 @@ class Pursuit:
         opened = frozenset(commands).difference(before)
         aim = None if attempt.explored else attempt.plan[attempt.place - 1]
         self.agenda.current.deeds.append(
-            PastCommand(
-                command, attempt.moment, self.attempts, aim, opened, command not in commands
-            )
+            PastCommand(command, self.attempts, aim, opened, command not in commands)
         )
         explored = attempt.explored and command != attempt.redo
         self.search.saw(commands, explored=explored)

@@ -20,12 +20,15 @@ class Trial(NamedTuple):
     need : str
         What was missing: the verb of the next step and the kinds of its things, see `Wish`.
     command : str
+    moment : str
+        In which it was given, see `moment`.
     led : bool
         Whether the plan could go on then, or after what this made possible.
     """
 
     need: str
     command: str
+    moment: str
     led: bool
 
 
@@ -48,13 +51,13 @@ class Search:
         self.origin = blake2b(text, digest_size=8).hexdigest()
         self._known = set(seen.admissible_commands)
         self._opened: frozenset[str] = frozenset()
-        self._way: list[tuple[str, str, bool]] = []
+        self._way: list[tuple[str, str, str, bool]] = []
         self._trials: list[Trial] = []
 
-    def explored(self, need: str, command: str) -> None:
+    def explored(self, need: str, command: str, moment: str) -> None:
         """Note a command that is about to be explored; without a plan nothing is missing."""
         if need:
-            self._way.append((need, command, command in self._opened))
+            self._way.append((need, command, moment, command in self._opened))
 
     def saw(self, commands: Collection[str], *, explored: bool) -> None:
         """Note what is possible after a command, and whether that was explored."""
@@ -64,7 +67,7 @@ class Search:
     def led(self) -> None:
         """Take in that the plan can go on: by the last command, and by what opened that."""
         first = len(self._way) - 1
-        while first > 0 and self._way[first][2]:
+        while first > 0 and self._way[first][-1]:
             first -= 1
         self._end(first)
 
@@ -73,8 +76,8 @@ class Search:
         self._end(len(self._way))
 
     def _end(self, first: int) -> None:
-        for place, (need, command, _) in enumerate(self._way):
-            self._trials.append(Trial(need, command, place >= first))
+        for place, (need, command, moment, _) in enumerate(self._way):
+            self._trials.append(Trial(need, command, moment, place >= first))
         self._way = []
 
     def told(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Vectors for goals, plans and situations in a memory's vector space."""
+"""Vectors for goals and plans in a memory's vector space."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from cvx.embed import Embedder, LexicalEmbedder
+from cvx.embed import Embedder
 from cvx.types import Vector
 from experiments.plans.lessons import terms_of
 from experiments.plans.lexicon import Lexicon
@@ -22,14 +22,12 @@ class Space:
     ----------
     embedder : Embedder
         Of words.
-    dim : int
     lexicon : Lexicon
-        Knows which words of goals and which features of moments are rare.
+        Knows which words of goals are rare.
     """
 
-    def __init__(self, embedder: Embedder, dim: int, lexicon: Lexicon) -> None:
+    def __init__(self, embedder: Embedder, lexicon: Lexicon) -> None:
         self._embedder, self._lexicon = embedder, lexicon
-        self._features = LexicalEmbedder(dim=dim, ngram_weight=0.0)
 
     def start(self, goal: str, slots: Sequence[str], plan: Iterable[str]) -> Vector:
         """Return where the start of an attempt lies: by its goal's words and its plan's verbs."""
@@ -39,16 +37,6 @@ class Space:
     def goal(self, goal: str, slots: Sequence[str]) -> Vector:
         """Return where to ask for plans."""
         return self._sum({w: self._lexicon.weight(w) for w in terms_of(self._lexicon, goal, slots)})
-
-    def moment(self, text: str) -> Vector:
-        """Return where a moment lies."""
-        return np.asarray(self._features.embed([text])[0])
-
-    def like(self, text: str) -> Vector:
-        """Return where to ask for moments like one."""
-        named = text.split()
-        rare = np.array([self._lexicon.moments.rarity(f) for f in named], dtype=np.float32)
-        return np.asarray(rare @ self._features.embed(named)) if rare.any() else self.moment(text)
 
     def _sum(self, weights: Mapping[str, float]) -> Vector:
         kept = {w: x for w, x in weights.items() if x} or {"": 1.0}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 FUNCTION_WORDS = frozenset(
     re.split(r"\W+", "a an the some it its them and or in on to from with at under into is you")
 )
+_KEPT = 65536  # of how many commands the parts are kept: the same ones are read again at each step
 _WORD = re.compile(r"#|[a-z][a-z'-]*|\d+|\{\d+(?:\.\d+)?\}")
 
 
@@ -41,6 +43,7 @@ def content(text: str) -> list[str]:
     return list(dict.fromkeys(kept))
 
 
+@lru_cache(_KEPT)
 def shape(command: str) -> str:
     """Return a command's first word and its function words, with # for everything else.
 
@@ -57,6 +60,7 @@ def shape(command: str) -> str:
     return " ".join(out)
 
 
+@lru_cache(_KEPT)
 def unnumbered(command: str) -> str:
     """Return a command without the numbers of instances."""
     return " ".join(w for w in words(command) if not w.isdigit())
@@ -73,7 +77,8 @@ def kind(instance: str) -> str:
     return instance.rstrip("0123456789").rstrip()
 
 
-def arguments(command: str) -> list[Argument]:
+@lru_cache(_KEPT)
+def arguments(command: str) -> Sequence[Argument]:
     """Return the arguments of a command.
 
     Examples
@@ -83,10 +88,10 @@ def arguments(command: str) -> list[Argument]:
     """
     form = shape(command)
     named = [run for run in _runs(words(command)) if run.name]
-    return [
+    return tuple(
         Argument((form, place), run.name, f"{run.name} {run.number}".rstrip())
         for place, run in enumerate(named)
-    ]
+    )
 
 
 def renamed(command: str, names: dict[str, str]) -> str:

@@ -1,8 +1,7 @@
 """An agent without a language model that plays by what memory returns.
 
-No word of any game stands in its code: what to do for a goal (plans), how to go on when the next
-step of a plan is not possible yet (moments), and what led on then (searches) are known by a
-`PlanMemory`. With an empty memory it draws at random.
+No word of any game stands in its code: what to do for a goal, and what leads on where the next
+step of a plan is not possible yet, a `PlanMemory` knows. With an empty memory it draws at random.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ class Agent:
     memory : ActiveMemory
         Its default embedder, `action_type=shape` and `usage_key=use_key` suit this agent.
     patience : int, default 8
-        When a plan counts as stuck: every command on the way to a subgoal that was given before,
-        or is about the very thing that is wanted, is one more doubt.
+        When a plan counts as stuck: every command on the way to a subgoal that was explored for
+        it before, or is about the very thing that is wanted, is one more doubt.
     seed : int, default 0
         Decides between equals.
     **options
@@ -102,21 +101,23 @@ class Agent:
                 "observation needs admissible_commands as long as there is something to decide"
             )
         if attempt.redo in sight.commands:
-            attempt.doubts += sight.repeated(attempt.redo) > 0
+            attempt.doubts += sight.tried[attempt.redo] > 0
             return attempt.redo
-        text = sight.moment(attempt.subgoal)
         command = attempt.next_command(sight.commands, sight.tried, self._rng)
         if command is not None:
-            self.plans.advance(attempt, command, text)
+            self.plans.advance(attempt, command)
+            sight.since.clear()
             return command
-        consulted = self.plans.consult(attempt, text, sight.commands)
-        if consulted.advice.votes:
-            explorer = Explorer(sight, consulted.wish, consulted.advice, self.plans.lexicon)
+        consulted = self.plans.consult(attempt, sight.moment(), sight.commands)
+        if consulted.kinds:
+            explorer = Explorer(sight, consulted, self.plans.lexicon)
             command = max(sight.commands, key=lambda c: (explorer.worth(c), self._rng.random()))
         else:
             command = self._rng.choice(sight.commands)
         self.plans.explored(attempt, consulted, command)
-        attempt.doubts += (sight.repeated(command) > 0) + consulted.wish.about(command)
+        wish = consulted.wish
+        attempt.doubts += (sight.repeated(wish.need, command) > 0) + wish.about(command)
+        sight.look(wish.need, command)
         return command
 
     def state(self) -> dict[str, Any]:

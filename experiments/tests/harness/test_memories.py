@@ -42,9 +42,7 @@ def advising(loop: PausableMemory) -> set[float | None]:
 def plain(agent: Agent) -> dict[str, Any]:
     """All that an agent knows of words."""
     found = dict(vars(agent.plans.lexicon))
-    return copy.deepcopy(
-        {**found, "goals": vars(found["goals"]), "moments": vars(found["moments"])}
-    )
+    return copy.deepcopy({**found, "goals": vars(found["goals"])})
 
 
 @pytest.mark.requirement("X11")

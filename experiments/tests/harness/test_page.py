@@ -57,7 +57,7 @@ class Reader(HTMLParser):
 
 def _setup(protocol: str) -> Setup:
     measured = 2 if protocol == "transfer" else 0
-    arms = ("full", "none", "e7c", "no_mdp")
+    arms = ("full", "none", "e7c", "no_search")
     return small(protocol=protocol, seeds=2, games_per_round=2, arms=arms, measured=measured)
 
 

@@ -188,7 +188,7 @@ def test_a_store_of_an_arm_that_was_something_else_then_is_refused(
 ) -> None:
     plan = small(protocol="stream", rounds=1, games_per_round=1, measured=0, store=tmp_path)
     assert len(list(play_arm(plan, "nearest", 0))) == 1
-    changed = replace(ARMS["nearest"], agent={"exponent": 3.0})
+    changed = replace(ARMS["nearest"], agent={"looked_at": 3})
     monkeypatch.setattr(arms, "ARMS", {**ARMS, "nearest": changed})
     with pytest.raises(InvalidInputError, match=r"another setup \(arm differ\)"):
         next(play_arm(plan, "nearest", 0))

@@ -14,8 +14,8 @@ from experiments.plans.words import words
 SLOTS = ["hat", "peg"]
 
 
-def _explored(command: str, moment: str, opened: frozenset[str], spent: bool) -> PastCommand:
-    return PastCommand(command, moment, 1, None, opened, spent)
+def _explored(command: str, opened: frozenset[str], spent: bool) -> PastCommand:
+    return PastCommand(command, 1, None, opened, spent)
 
 
 def _lexicon() -> Lexicon:
@@ -58,11 +58,7 @@ def _played(seed: int, steps: int) -> tuple[Room, list[PastCommand]]:
         command = rng.choice(before)
         room.do(command)
         opened = frozenset(room.can()) - set(before)
-        deeds.append(
-            PastCommand(
-                command, f"moment {number}", number // 4, None, opened, command not in room.can()
-            )
-        )
+        deeds.append(PastCommand(command, number // 4, None, opened, command not in room.can()))
     return room, deeds
 
 
@@ -97,30 +93,29 @@ def test_what_lasted_leads_to_the_same_state(seed: int, steps: int) -> None:
 
 def test_what_was_put_down_and_taken_again_is_left_out() -> None:
     deeds = [
-        _explored("grab hat 1 from nook 1", "a", frozenset({"dye hat 1 with vat 1"}), True),
-        _explored("walk to vat 1", "b", frozenset(), True),
-        _explored("dye hat 1 with vat 1", "c", frozenset(), False),
-        _explored("hang hat 1 on peg 2", "d", frozenset({"grab hat 1 from peg 2"}), True),
-        _explored("grab hat 1 from peg 2", "e", frozenset({"hang hat 1 on peg 1"}), True),
-        _explored("hang hat 1 on peg 1", "f", frozenset(), True),
+        _explored("grab hat 1 from nook 1", frozenset({"dye hat 1 with vat 1"}), True),
+        _explored("walk to vat 1", frozenset(), True),
+        _explored("dye hat 1 with vat 1", frozenset(), False),
+        _explored("hang hat 1 on peg 2", frozenset({"grab hat 1 from peg 2"}), True),
+        _explored("grab hat 1 from peg 2", frozenset({"hang hat 1 on peg 1"}), True),
+        _explored("hang hat 1 on peg 1", frozenset(), True),
     ]
     assert lasting(deeds, SLOTS, _lexicon()) == [
-        ("a", "grab {0.0} from nook"),
-        ("c", "dye {0.0} with vat"),
-        ("f", "hang {0.0} on {1.0}"),
+        ("grab hat 1 from nook 1", "grab {0.0} from nook"),
+        ("dye hat 1 with vat 1", "dye {0.0} with vat"),
+        ("hang hat 1 on peg 1", "hang {0.0} on {1.0}"),
     ]
 
 
 def test_another_thing_of_the_kind_is_not_the_same_again() -> None:
     deeds = [
-        _explored("grab hat 1 from nook 1", "a", frozenset(), True),
+        _explored("grab hat 1 from nook 1", frozenset(), True),
         _explored(
             "hang hat 1 on peg 1",
-            "b",
             frozenset({"grab hat 1 from peg 1", "grab hat 2 from peg 1"}),
             True,
         ),
-        _explored("grab hat 2 from peg 1", "c", frozenset(), True),
+        _explored("grab hat 2 from peg 1", frozenset(), True),
     ]
     assert [action for _, action in lasting(deeds, SLOTS, _lexicon())] == [
         "grab {0.0} from nook",
@@ -131,7 +126,7 @@ def test_another_thing_of_the_kind_is_not_the_same_again() -> None:
 
 def test_what_one_plan_says_is_kept_whole() -> None:
     def deed(command: str, attempt: int, aim: str, opened: str) -> PastCommand:
-        return PastCommand(command, "", attempt, aim, frozenset({opened}), spent=True)
+        return PastCommand(command, attempt, aim, frozenset({opened}), spent=True)
 
     grab, hang, anew = (
         deed("grab hat 1 from nook 1", 1, "grab {0.0} from nook", "hang hat 1 on peg 1"),
@@ -146,20 +141,16 @@ def test_what_one_plan_says_is_kept_whole() -> None:
 
 def test_a_step_that_was_done_in_another_way_is_kept() -> None:
     deeds = [
-        PastCommand("grab hat 1 from nook 1", "a", 1, "grab {0.0} from nook", frozenset(), True),
-        PastCommand("hang hat 1 in peg 1", "b", 1, "hang {0.0} on {1.0}", frozenset(), True),
+        PastCommand("grab hat 1 from nook 1", 1, "grab {0.0} from nook", frozenset(), True),
+        PastCommand("hang hat 1 in peg 1", 1, "hang {0.0} on {1.0}", frozenset(), True),
     ]
-    assert lasting(deeds, SLOTS, _lexicon())[1] == ("b", "hang {0.0} in {1.0}")
+    assert lasting(deeds, SLOTS, _lexicon())[1] == ("hang hat 1 in peg 1", "hang {0.0} in {1.0}")
 
 
 def test_what_is_taken_and_put_back_cancels_out() -> None:
-    took = PastCommand(
-        "grab hat 1 from nook 1", "m", 1, None, frozenset({"hang hat 1 on nook 1"}), True
-    )
-    back = PastCommand(
-        "hang hat 1 on nook 1", "m", 2, None, frozenset({"grab hat 1 from nook 1"}), True
-    )
-    hung = PastCommand("hang hat 1 on peg 1", "m", 4, None, frozenset(), True)
+    took = PastCommand("grab hat 1 from nook 1", 1, None, frozenset({"hang hat 1 on nook 1"}), True)
+    back = PastCommand("hang hat 1 on nook 1", 2, None, frozenset({"grab hat 1 from nook 1"}), True)
+    hung = PastCommand("hang hat 1 on peg 1", 4, None, frozenset(), True)
     again = took._replace(attempt=3, opened=frozenset({"hang hat 1 on peg 1"}))
     done = [action for _, action in lasting([took, back, again, hung], SLOTS, _lexicon())]
     assert done == ["grab {0.0} from nook", "hang {0.0} on {1.0}"]

@@ -15,7 +15,7 @@ from experiments.plans import Choices, Observation, Search
 from experiments.tests.textgames.hats import HatGame, demonstrations
 from experiments.textgames.agent import Agent
 
-NEED = "grab hat"
+NEED, MOMENT = "grab hat", "last_walk_to_x"
 
 
 def _agent(arm: str = "full", memory: Memory | None = None) -> Agent:
@@ -37,7 +37,7 @@ def _begun(text: str = "A hall.") -> Search:
 
 
 def _explore(search: Search, need: str, command: str, possible: Sequence[str]) -> None:
-    search.explored(need, command)
+    search.explored(need, command, MOMENT)
     search.saw(possible, explored=True)
 
 
@@ -51,11 +51,11 @@ def test_what_opened_the_last_command_led_on_with_it() -> None:
     _explore(search, NEED, "walk to nook 1", ["walk to nook 2"])
     search.gave_up()
     assert search.told()["explored"] == [
-        [NEED, "walk to nook 1", False],
-        [NEED, "walk to chest 1", True],
-        [NEED, "lift lid 1", True],
-        ["hang hat peg", "walk to nook 2", False],
-        [NEED, "walk to nook 1", False],
+        [NEED, "walk to nook 1", MOMENT, False],
+        [NEED, "walk to chest 1", MOMENT, True],
+        [NEED, "lift lid 1", MOMENT, True],
+        ["hang hat peg", "walk to nook 2", MOMENT, False],
+        [NEED, "walk to nook 1", MOMENT, False],
     ]
     assert search.told() == {"origin": search.origin, "explored": []}
     assert _begun("A hall!").origin != search.origin == _begun().origin
@@ -68,7 +68,7 @@ def test_to_go_back_is_opened_by_nothing() -> None:
     _explore(search, NEED, "walk to nook 2", ["walk to nook 1"])
     _explore(search, NEED, "walk to nook 1", ["walk to nook 2", "grab hat 1"])
     search.led()
-    assert [trial[2] for trial in search.told()["explored"]] == [False, False, True]
+    assert [trial[-1] for trial in search.told()["explored"]] == [False, False, True]
 
 
 def test_what_was_done_anew_in_between_opened_nothing_for_what_undid_it() -> None:
@@ -77,7 +77,7 @@ def test_what_was_done_anew_in_between_opened_nothing_for_what_undid_it() -> Non
     search.saw(["lift lid 1"], explored=False)
     _explore(search, NEED, "lift lid 1", ["hang hat 1 on peg 1"])
     search.led()
-    assert [trial[2] for trial in search.told()["explored"]] == [False, True]
+    assert [trial[-1] for trial in search.told()["explored"]] == [False, True]
 
 
 def test_without_a_plan_nothing_is_missing() -> None:
@@ -90,8 +90,8 @@ def test_without_a_plan_nothing_is_missing() -> None:
 def _chances(agent: Agent, need: str = NEED, origin: str = "here") -> dict[str, float]:
     """Return how likely each of some commands leads to what is missing, as advised."""
     places = [*(f"walk to nook {n}" for n in range(1, 7)), "walk to peg 1", "walk to vat 1"]
-    found = dict(agent.plans._chances(origin, need, places))
     assert agent.plans.choices is not None
+    found = dict(agent.plans._chances(agent.plans.choices, origin, need, places))
     agent.plans.choices.rest()
     return found
 
@@ -116,8 +116,9 @@ def test_advice_goes_by_what_led_on_in_other_games_when_a_game_is_new() -> None:
     agent = _taught()
     assert agent.plans.choices is not None
     for turn in range(20):
-        agent.plans.choices.tell("find grab", "grab", "walk to vat", float(turn % 10 == 0))
-        agent.plans.choices.tell("find grab", "grab", "walk to nook", float(turn % 2))
+        for task, state in (("find grab", "grab"), ("find grab things", NEED)):
+            agent.plans.choices.tell(task, state, "walk to vat", float(turn % 10 == 0))
+            agent.plans.choices.tell(task, state, "walk to nook", float(turn % 2))
     told = _chances(agent, origin="new")
     assert 0.05 < told["walk to vat 1"] < 0.3
     assert 0.45 < told["walk to nook 5"] < 0.75
@@ -157,7 +158,7 @@ def _slow(agent: Agent, seed: int = 12) -> tuple[bool, set[str]]:
     told = len(agent.memory.readable())
     won = agent.play(HatGame("hang a hat on the peg", seed=seed, max_steps=4)).won
     trials = [t for e in agent.memory.readable()[told:] for t in e.metadata["explored"]]
-    return won, {command for _, command, led in trials if not led}
+    return won, {command for _, command, _, led in trials if not led}
 
 
 @pytest.mark.requirement("V16")
@@ -181,7 +182,7 @@ def test_what_was_found_as_time_ran_out_was_not_in_vain() -> None:
     for seed in range(20):
         game = HatGame("hang a hat on the peg", seed=seed, max_steps=2)
         agent.play(game)
-        for _, command, led in agent.memory.readable()[-1].metadata["explored"]:
+        for _, command, _, led in agent.memory.readable()[-1].metadata["explored"]:
             there = command.removeprefix("walk to ") in game.hats.values()
             assert led == there, (command, game.hats)
             ended += there
@@ -205,7 +206,7 @@ def test_what_wins_by_chance_led_on_and_a_share_of_the_reward_does_not() -> None
         game.hats = dict.fromkeys(game.hats, "nowhere")
         agent.play(game)
         told = agent.memory.readable()[-1].metadata["explored"]
-        assert [trial[2] for trial in told] == expected
+        assert [trial[-1] for trial in told] == expected
 
 
 def _needs(agent: Agent) -> list[str]:

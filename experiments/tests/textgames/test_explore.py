@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.plans import Advice, Lexicon, Observation, PlaceMap, Wish
+from experiments.plans import Consulted, Lexicon, Observation, PlaceMap, Wish
 from experiments.textgames.explore import Explorer
 from experiments.textgames.game_state import GameState
 
@@ -15,10 +15,12 @@ def _best(steps: int) -> str:
     lexicon.did(["walk to nook 1", "lift box 1", "grab hat 1"], ["box", "hat"])
     sight = GameState(Observation("", "bring a hat", _COMMANDS), PlaceMap(set()))
     for turn in range(steps):
+        sight.look("grab hat", f"walk to nook {1 + turn % 2}")
         sight.do(f"walk to nook {1 + turn % 2}")
         sight.see(Observation("", "bring a hat", _COMMANDS))
-    advice = Advice(votes={"walk to #": 10.0}, expected={}, chances={})
-    explorer = Explorer(sight, Wish({"hat"}, {"hat"}, {"hat"}, set(), "grab hat"), advice, lexicon)
+    wish = Wish({"hat"}, {"hat"}, {"hat"}, set(), "grab hat")
+    told = Consulted("", {"walk to #": 0.9, "lift #": 0.1}, {}, wish)
+    explorer = Explorer(sight, told, lexicon)
     return max(_COMMANDS, key=explorer.worth)
 
 
