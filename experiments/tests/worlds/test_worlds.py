@@ -62,6 +62,7 @@ def test_the_learner_alone_does_what_the_memory_does(world: str) -> None:
         ("no draws", "caravan"),
         ("no task", "errands"),
         ("shuffled", "shelf"),
+        ("no others", "workshop"),
         ("near only", "shelf"),
         ("regions only", "shelf"),
         ("and edges", "shelf"),
