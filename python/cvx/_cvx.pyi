@@ -401,14 +401,3 @@ def compact_json(value: object) -> str:
     ValueError
         Lists a hundred deep.
     """
-
-def row_crc(*values: object) -> int:
-    """The checksum of a row: CRC-32 of the bytes among its values, then of all as `compact_json`.
-
-    Bytes stand there as their length, and -0.0 as 0.0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `compact_json` does.
-    """
