@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from time import time_ns
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,7 +22,9 @@ from cvx.cli.console import (
 )
 
 if TYPE_CHECKING:
+    from cvx.cli.parse_events import Lines
     from cvx.memory import Memory
+
 
 _AT_ONCE = 256
 
@@ -69,13 +72,13 @@ def add(
     aliases, metadata (an object), namespace, key, action, reward, salience, kind, source, trust,
     visibility, vector. With --file, the options here are what lines leave out.
     """
-    from cvx.cli.parse_events import from_options, in_file, read_rows
+    from cvx.cli.parse_events import from_options, read_lines
 
     if (text is None) == (file is None):
         raise typer.BadParameter("give a text to remember, - for stdin, or --file FILE")
     given = {
         "entity": entity,
-        "timestamp": timestamp_of(time),
+        "time": timestamp_of(time),
         "tags": tag or [],
         "aliases": alias or [],
         "metadata": from_options(metadata or []),
@@ -89,10 +92,9 @@ def add(
         "trust": trust,
         "visibility": visibility,
     }
-    rows, places = read_rows(file, text, given)
-    with opened(store, embedder, create=True) as memory, in_file(places):
-        _embed(memory, rows)
-        ids = memory.add_many(rows).tolist()
+    lines = read_lines(file, text, given, time_ns() // 1000)
+    with opened(store, embedder, create=True) as memory:
+        ids = _store(memory, lines)
     if json:
         emit({"ids": ids, "added": len(ids)})
     else:
@@ -100,16 +102,20 @@ def add(
         line(f"remembered {shown}")
 
 
-def _embed(memory: Memory, rows: list[dict[str, Any]]) -> None:
-    """Embed texts that have no vector, and show how far that is."""
-    bare = [row for row in rows if row.get("vector") is None and str(row.get("text", "")).strip()]
+def _store(memory: Memory, lines: Lines) -> list[int]:
+    from dataclasses import replace
+
+    events = list(lines.events)
+    missing = [place for place, event in enumerate(events) if event.vector is None]
     with progress("embedding") as tick:
-        for at in range(0, len(bare), _AT_ONCE):
-            some = bare[at : at + _AT_ONCE]
-            vectors = memory.embedder.embed([str(row["text"]) for row in some])
-            for row, vector in zip(some, vectors, strict=True):
-                row["vector"] = vector
-            tick(at + len(some), len(bare))
+        for at in range(0, len(missing), _AT_ONCE):
+            some = missing[at : at + _AT_ONCE]
+            vectors = memory.embedder.embed([events[place].text for place in some])
+            for place, vector in zip(some, vectors, strict=True):
+                events[place] = replace(events[place], vector=vector)
+            tick(min(at + _AT_ONCE, len(missing)), len(missing))
+    ids: list[int] = memory.add_many(events, aliases=lines.aliases).tolist()
+    return ids
 
 
 def link(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -68,7 +67,7 @@ def from_mem0(memory: Memory, exported: Exported, *, namespace: str | None = "us
     'Ana likes tea.'
     """
     rows = []
-    for place, found in listed(exported, "results"):
+    for place, found in _listed(exported, "results"):
         if not isinstance(found.get("memory"), str):
             raise _not_one(place, "memory", found)
         about = {**_about(place, found.get("metadata"))}
@@ -77,7 +76,7 @@ def from_mem0(memory: Memory, exported: Exported, *, namespace: str | None = "us
             {
                 "text": found["memory"],
                 "key": _key(found.get("id")),
-                "timestamp": time_of(place, found.get("created_at")),
+                "timestamp": _time(place, found.get("created_at")),
                 "namespace": None if namespace is None else _key(found.get(namespace)),
                 "metadata": about,
             }
@@ -124,9 +123,7 @@ def from_chroma(memory: Memory, exported: Exported, *, vectors: bool = False) ->
     >>> memory.recall("rain", where={"metadata": {"topic": "weather"}})[0].text
     'It rained.'
     """
-    found = exported
-    if isinstance(exported, str | os.PathLike):
-        found = _parsed(exported, _read(exported))[0]
+    found = _read(exported)[0] if isinstance(exported, str | os.PathLike) else exported
     if not isinstance(found, Mapping) or not _is_column(found.get("ids")):
         raise wrong("exported", found, "what collection.get() of Chroma returns: 'ids' and more")
     ids = found["ids"]
@@ -195,11 +192,11 @@ def from_jsonl(memory: Memory, exported: Exported, **fields: str) -> IntArray:
         a_text(name, one)
     names = {name: fields.get(name, name) for name in FIELDS}
     rows = []
-    for place, found in listed(exported):
+    for place, found in _listed(exported):
         if not isinstance(found.get(names["text"]), str):
             raise _not_one(place, names["text"], found)
         row = {name: found.get(one) for name, one in names.items()}
-        row["timestamp"] = time_of(place, row["timestamp"])
+        row["timestamp"] = _time(place, row["timestamp"])
         taken = {*names.values()}
         row["metadata"] = {
             name: one for name, one in found.items() if name not in taken and one is not None
@@ -208,19 +205,17 @@ def from_jsonl(memory: Memory, exported: Exported, **fields: str) -> IntArray:
     return memory.add_many(rows)
 
 
-def listed(
-    exported: Exported, within: str = "", *, text: str | None = None
-) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the objects of an export, each with its place; of a file also by its text."""
+def _listed(exported: Exported, within: str = "") -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the objects of an export, each with its place."""
     lines: Sequence[int] = ()
     found: Any = exported
     if isinstance(exported, str | os.PathLike):
-        found, lines = _parsed(exported, _read(exported) if text is None else text)
+        found, lines = _read(exported)
     if isinstance(found, Mapping):
         found = found.get(within, [found])
     if isinstance(found, str) or not isinstance(found, Sequence):
         raise wrong("exported", found, "a list of objects, or the path of a file with them")
-    out = []
+    listed = []
     for at, one in enumerate(found):
         place = f"exported[{at}]"
         if isinstance(exported, str | os.PathLike):
@@ -228,15 +223,16 @@ def listed(
             place = f"{os.fspath(exported)}, {where}"
         if not isinstance(one, Mapping):
             raise InvalidInputError(f"{place} is {one!r:.60}: give a JSON object")
-        out.append((place, one))
-    return out
+        listed.append((place, one))
+    return listed
 
 
-def _read(path: str | os.PathLike[str]) -> str:
+def _read(path: str | os.PathLike[str]) -> tuple[Any, Sequence[int]]:
+    """Return what a file of JSON, or of JSON Lines, holds; of lines, their numbers from 1 too."""
     raw = b""
     try:
         raw = Path(path).read_bytes()
-        return raw.decode("utf-8-sig")
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         number = raw.count(b"\n", 0, error.start) + 1
         raise FileError(
@@ -245,14 +241,12 @@ def _read(path: str | os.PathLike[str]) -> str:
         ) from error
     except OSError as error:
         raise FileError(f"{os.fspath(path)} cannot be read ({error}): give a JSON file") from error
-
-
-def _parsed(path: str | os.PathLike[str], text: str) -> tuple[Any, Sequence[int]]:
-    """Return what a file of JSON, or of JSON Lines, holds; of lines, their numbers from 1 too."""
-    with suppress(ValueError, RecursionError):
-        return json.loads(text), ()
-    lines = list(_lines(path, text))
-    return [one for _, one in lines], [number for number, _ in lines]
+    try:
+        one = json.loads(text)
+    except (ValueError, RecursionError):
+        lines = list(_lines(path, text))
+        return [one for _, one in lines], [number for number, _ in lines]
+    return one, ()
 
 
 def _lines(path: str | os.PathLike[str], text: str) -> Iterator[tuple[int, Any]]:
@@ -292,7 +286,7 @@ def _key(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def time_of(place: str, value: Any) -> Any:
+def _time(place: str, value: Any) -> Any:
     """Return a time as ``Memory.add`` takes it; a date without a zone is UTC."""
     if not isinstance(value, str):
         return value
