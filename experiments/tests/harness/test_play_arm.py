@@ -62,7 +62,7 @@ def _nameless(context: str) -> str:
 
 def words_of(lexicon: Lexicon) -> dict[str, Any]:
     plain = dict(vars(lexicon))
-    return {**plain, "goals": vars(plain["goals"]), "moments": vars(plain["moments"])}
+    return {**plain, "goals": vars(plain["goals"])}
 
 
 def untimed(games: list[Played]) -> list[Played]:

@@ -257,7 +257,7 @@ class Advisor:
         """
         if not abs(reward) <= MOST_REWARD:
             raise InvalidInputError(
-                f"the reward is {reward}: give a number of at most {MOST_REWARD:g}"
+                f"the reward is {reward}: give a finite number of at most {MOST_REWARD:g}"
             )
         # What cannot be counted is refused now, not when the episode has ended.
         hash(action)
