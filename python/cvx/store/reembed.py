@@ -21,7 +21,7 @@ from cvx.embed.cache import CachedEmbedder
 from cvx.errors import EmbedderDimensionError, InvalidInputError, InvalidVectorError
 from cvx.store import rows, schema
 from cvx.store.failpoints import reach
-from cvx.store.files import refuse_foreign
+from cvx.store.files import refuse_foreign, sync
 from cvx.store.record import Record
 from cvx.store.writer import Writer
 
@@ -102,6 +102,7 @@ def _remembering(record: Record, embedder: Embedder) -> Iterator[CachedEmbedder]
         yield CachedEmbedder(embedder, path, max_bytes=_NEVER_FULL)
         for name in (CACHE, f"{CACHE}.lock", f"{CACHE}.damaged"):
             path.with_name(name).unlink(missing_ok=True)
+        sync(path.parent)
 
 
 def _embedded(
