@@ -104,7 +104,12 @@ def test_a_lost_record_is_not_taken_for_a_new_store(
 ) -> None:
     cvx("add", "a mug")
     how(cvx.store / "memory.db")
-    for arguments in (("recall", "mug"), ("add", "a cup"), ("doctor", "--repair")):
+    for arguments in (
+        ("recall", "mug"),
+        ("add", "a cup"),
+        ("doctor",),
+        ("doctor", "--repair", cvx.store.with_name("new")),
+    ):
         refused = cvx(*arguments)
         assert refused.code == 3
         assert "restore a copy" in refused.err

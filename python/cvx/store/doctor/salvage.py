@@ -80,7 +80,9 @@ def salvage(folder: Path, target: Path) -> Salvaged:
     """
     path = folder / "memory.db"
     if not path.is_file():
-        raise StoreNotFoundError(f"{folder} is no store: there is no memory.db in it")
+        raise StoreNotFoundError(
+            f"{folder} is no store, there is no memory.db in it: restore a copy"
+        )
     refuse_foreign(path)
     if target.exists():
         raise FileError(f"{target} is there already: give a folder that is not")
