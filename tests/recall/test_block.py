@@ -10,12 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError
-from cvx.recall.context import Dedupe, Serving
+from cvx.recall.context import Dedupe, Serving, events_of
+from cvx.recall.trace import Trace
 from cvx.render.block import CLOSE, OPEN, PREAMBLE, Renderer
 from cvx.render.packing import Budget, RankedSentences, fit
 from cvx.store.prompt_injection import reads_like_an_order
 from cvx.tokens import CountTokens, estimate_tokens
-from cvx.types import Cue, Event
+from cvx.types import Cue, Event, Hit
 from tests.recall.rooms import BY_SIMILARITY, at, axis, room
 
 WILD = st.text(
@@ -423,3 +424,20 @@ def test_nothing_that_fits_is_an_empty_block() -> None:
     memory.add("y elsewhere", vector=axis("y"))
     block = memory.context("x", sources=["dense"])
     assert (block, block.used_tokens, block.hits) == ("", 0, ())
+
+
+@pytest.mark.requirement("R8")
+def test_from_the_sixth_on_the_shorter_of_two_about_as_good_is_taken_first() -> None:
+    def taken(k: int | None, relevance: float | None = 0.5) -> list[int]:
+        hits = []
+        for n in range(8):
+            event = Event(timestamp=n, text=f"{n} " + "word " * (60 if n in (2, 5) else 1))
+            event = replace(event, event_id=n)
+            score = 0.5 - n / 100
+            hits.append(Hit(n, 0.5, score, 0.5, 0, n, event=event, relevance=relevance))
+        serving = Serving(budget=Budget(2_000))
+        return events_of(serving.serve(hits, k, "", Trace("", "", ""), 1).shown)
+
+    assert taken(None) == [0, 1, 2, 3, 4, 6, 7, 5]
+    # A number of hits, and a ranking of which nobody knows how relevant it is, stay as they are.
+    assert taken(8) == taken(None, relevance=None) == [*range(8)]

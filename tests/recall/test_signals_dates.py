@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cvx.dates import DateNamed, read_dates, relative_dates
 from cvx.embed import LexicalEmbedder
 from cvx.memory import Memory
-from cvx.recall.question import read_question
+from cvx.recall.question import read_question, two_sides
 from cvx.recall.ranking_signals import Neighbourhood, date_signals
 from cvx.render import Renderer, entries_of
 from cvx.types import Clock, Cue, Event
@@ -324,3 +324,25 @@ def test_the_relevance_of_what_is_lifted_is_that_of_its_words() -> None:
     # By the score that puts them first each would be as good as certain.
     assert [hit.score > 1.0 for hit in hits[:2]] == [True, True]
     assert all(0.0 < (hit.relevance or 0.0) < 0.95 for hit in hits)
+
+
+@pytest.mark.parametrize(
+    ("question", "sides"),
+    [
+        ("How long after lunch was the call?", ("lunch", "the call")),
+        ("How long did we wait after the flood until the repair?", ("the flood", "the repair")),
+        ("How many days passed between Easter and June?", ("Easter", "June")),
+        ("How long did we wait before the doctor was ready?", ()),
+        ("How many months did he stay with us after the divorce was final?", ()),
+        ("How many years did they date before they were married?", ()),
+        ("How many hours did I sleep the night before the exam was due?", ()),
+        ("How many days of leave did Bob take after the merger was announced?", ()),
+        ("How long does milk keep after it was opened?", ()),
+        ("How many days between the flood and the repair were dry?", ()),
+        ("How many days between Easter and June did it rain?", ()),
+    ],
+)
+def test_how_long_something_took_is_no_time_between_two_things(
+    question: str, sides: tuple[str, ...]
+) -> None:
+    assert two_sides(question) == sides

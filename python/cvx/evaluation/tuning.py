@@ -38,7 +38,7 @@ from cvx.evaluation.metrics import (
     where_of,
 )
 from cvx.recall import Pipeline
-from cvx.recall.floor import FLOOR_FEATURES, Answerable, calibrated, floor_features
+from cvx.recall.floor import Answerable, calibrated, floor_features
 from cvx.recall.ranking_signals import COLUMNS
 from cvx.scoring.logistic import maximum_likelihood
 
@@ -442,26 +442,20 @@ FOREIGN = 200
 def evidence(
     memory: Memory, pipeline: Pipeline, labels: Sequence[Label]
 ) -> npt.NDArray[np.float64]:
-    """Return the features that the floor is fitted on, of shape (n, 4), one row a question.
-
-    Raises
-    ------
-    InvalidInputError
-        The pipeline does not measure them, as those of the presets do not.
-    """
-    rows = []
-    for label in labels:
-        found = memory.learning.candidates(
-            cue_of(label), namespace=label.namespace, where=where_of(label), pipeline=pipeline
-        )
-        unknown = [name for name in FLOOR_FEATURES if name not in found]
-        if len(found) and unknown:
-            raise InvalidInputError(
-                f"this way to recall does not measure {', '.join(unknown)}, on which a floor is "
-                "calibrated: calibrate one for default_pipeline(); a preset has its floor of scores"
+    """Return the features that the floor is fitted on, of shape (n, 4), one row a question."""
+    return np.array(
+        [
+            floor_features(
+                memory.learning.candidates(
+                    cue_of(label),
+                    namespace=label.namespace,
+                    where=where_of(label),
+                    pipeline=pipeline,
+                ).columns
             )
-        rows.append(floor_features(found.columns) if len(found) else [0.0] * len(FLOOR_FEATURES))
-    return np.array(rows)
+            for label in labels
+        ]
+    )
 
 
 def calibrated_floor(
@@ -594,9 +588,8 @@ def evaluate(
     trained = split(labels, train, seed=seed)[0] if tune or floor else []
     part = [number for number, group in enumerate(groups) if group in set(trained)]
     labelled, answers = [labels[number] for number in part], [gold[number] for number in part]
-    weights = None
-    if tune:
-        weights = _sized(_fit_to(tables(memory, plan, labelled, answers), labelled, trained), plan)
+    found = tables(memory, plan, labelled, answers) if tune else []
+    weights = _sized(_fit_to(found, labelled, trained), plan) if tune else None
     answerable = calibrated_floor(memory, plan, labelled, seed=seed) if floor else None
 
     rest = [number for number, group in enumerate(groups) if group not in set(trained)]

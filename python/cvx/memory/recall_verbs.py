@@ -234,10 +234,9 @@ class RecallVerbs:
                 )
             made = default_pipeline(weights, answerable or shipped_floor(record.meta("embedder")))
         elif answerable is not None:
-            preset = setting(record, "preset")
             raise InvalidInputError(
-                f"answerable is given, but preset {preset!r} does not measure what it goes by: "
-                "give weights of the signals with it"
+                f"answerable is given, but preset {setting(record, 'preset')!r} does not measure "
+                "what it goes by: give weights of the signals with it"
             )
         return made
 
@@ -329,7 +328,8 @@ class RecallVerbs:
                 " WHERE state = 'quarantined'",
                 (json.dumps(made.helped),),
             )
-            known = self._believed[namespace] = tail, made.without({one for (one,) in doubted})
+            believed = made.without({one for (one,) in doubted}) if doubted else made
+            known = self._believed[namespace] = tail, believed
         return known[1]
 
     def _taught(self, namespace: str) -> FeedbackRanker | None:

@@ -183,8 +183,19 @@ def floor_features(
     -------
     ndarray of shape (m,), float64
         In their order.
+
+    Raises
+    ------
+    InvalidInputError
+        There are candidates, and a column is missing, as with the formulas of the presets.
     """
-    return np.array([float(np.max(columns[name], initial=0.0)) for name in names])
+    missing = [name for name in names if name not in columns]
+    if missing and any(map(len, columns.values())):
+        raise InvalidInputError(
+            f"a floor goes by {', '.join(missing)}, which this way to recall does not measure: "
+            "recall by the signals of default_pipeline(); a preset has its floor of scores"
+        )
+    return np.array([float(np.max(columns.get(name, ()), initial=0.0)) for name in names])
 
 
 @dataclass(frozen=True)

@@ -342,11 +342,8 @@ def answer_wanted(question: str) -> int:
 _ASKS_FOR_TIME = re.compile(
     r"\bhow\s+(?:long|much\s+time|many\s+(?:turn|tick|hour|day|week|month|year)s)\b", re.IGNORECASE
 )
-_SIDES: Final = {
-    "between": {"and"},
-    "after": {"did", "was", "were", "until"},
-    "before": {"did", "was", "were"},
-}
+_VERBS = frozenset({"did", "was", "were"})
+_SIDES: Final = {"between": {"and"}, "after": {*_VERBS, "until"}, "before": _VERBS}
 _TIME_PASSES = frozenset(
     """
     break delay elapse elapsed gap go gone interval lay lie lies pass passed pause spend spent take
@@ -368,17 +365,27 @@ def two_sides(question: str) -> tuple[str, ...]:
     >>> two_sides("What is between the house and the lake?"), two_sides(
     ...     "How long is the road between the house and the lake?")
     ((), ())
+    >>> two_sides("How long did we wait before the doctor was ready?")
+    ()
     """
     asked = _ASKS_FOR_TIME.search(question)
     words = question[asked.end() :].rstrip(" ?!.").split() if asked else []
     folded = [word.casefold() for word in words]
     for first, seconds in _SIDES.items():
         begin = folded.index(first) + 1 if first in folded else len(folded)
-        led_by = content_words(" ".join(folded[: begin - 1])) if first == "between" else ()
-        if not _TIME_PASSES.issuperset(led_by):
+        lead = folded[: begin - 1]
+        if not _TIME_PASSES.issuperset(content_words(" ".join(lead))):
             continue
         for at in range(begin + 1, len(words) - 1):
-            if folded[at] in seconds:
+            # "How long did we wait before the doctor was ready", "how many days between the flood
+            # and the repair were dry": the verb is of a clause, or of the days.
+            clause = (
+                folded[at] in _VERBS
+                if lead
+                else first == "between"
+                and {"are", "did", "do", "had", "have", "were"}.intersection(folded[at:])
+            )
+            if folded[at] in seconds and not clause:
                 return " ".join(words[begin:at]), " ".join(words[at + 1 :])
     return ()
 

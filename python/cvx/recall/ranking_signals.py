@@ -84,8 +84,8 @@ DEFAULT_WEIGHTS: Mapping[str, float] = MappingProxyType(
 PASSAGE_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {
         "dense": 5.0,
-        "bm25": 4.0,
-        "coverage": 3.0,
+        "bm25": 5.0,
+        "coverage": 2.0,
         "length": 1.0,
         "answers": 1.0,
         "title": 3.0,
