@@ -253,7 +253,7 @@ def learned(episodes: Sequence[Episode]) -> Lexicon:
             lexicon.told(commands, told)
             lexicon.moves.update(episode.metadata[MOVES])
             goal = Goal(episode.metadata[GOAL].split("\n"), commands)
-            read(lexicon, goal, episode.metadata[UNDONE], episode.metadata[OPENED])
+            read(lexicon, goal, episode.metadata[UNDONE], episode.metadata.get(OPENED, ()))
     for episode in episodes:
         take_in(lexicon, episode)
     return lexicon
