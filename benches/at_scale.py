@@ -283,7 +283,7 @@ def table(told: dict[str, Any], events: int) -> Iterator[str]:
     ):
         found = where[name]
         yield f"{name:10} p50 {found['p50_ms']:9.2f} ms   p99 {found['p99_ms']:9.2f} ms"
-    yield f"erase one      {changed['erase_s']:9.2f} s, which makes the index anew"
+    yield f"erase one      {changed['erase_s']:9.2f} s"
     disk = taken["record_bytes"] / events, taken["index_bytes"] / events
     yield f"disk       {disk[0]:.0f} bytes an event in the record, {disk[1]:.0f} in the index"
     yield (
