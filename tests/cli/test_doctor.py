@@ -35,6 +35,13 @@ def test_damage_is_exit_code_1_and_what_is_sound_goes_into_a_new_store(
     assert cvx("doctor").code == 1
 
 
+def test_an_option_is_no_folder_to_repair_into(cvx: Cvx) -> None:
+    cvx("add", "a mug")
+    done = cvx("doctor", "--repair", "--json")
+    assert (done.code, "name the new folder" in done.err) == (2, True)
+    assert not Path("--json").exists()
+
+
 def test_a_lost_tail_is_refused_and_a_new_store_goes_on(cvx: Cvx, tmp_path: Path) -> None:
     cvx("add", "a mug", "--embedder", "lexical:16")
     lost_tail(cvx.store)

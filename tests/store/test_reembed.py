@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cvx.embed import LexicalEmbedder
+from cvx.embed import CachedEmbedder, LexicalEmbedder
 from cvx.errors import (
     EmbedderError,
     InvalidInputError,
@@ -94,8 +94,26 @@ def test_a_death_at_any_point_is_gone_on_from(folder: Path, point: str) -> None:
     left = {"reembed.embedded@1": 14, "reembed.embedded@4": 2}
     assert reembed(folder, NEW, batch=4) == left.get(point, 0)
     is_moved(folder)
-    if point != "reembed.switched":
-        assert not list(folder.glob("reembed*"))
+    assert not list(folder.glob("reembed*"))
+
+
+def test_what_is_erased_while_it_is_embedded_does_not_wait_in_the_cache(folder: Path) -> None:
+    class Slow(LexicalEmbedder):
+        def embed(self, texts: Sequence[str]) -> Vector:
+            if "the cellar flooded" in texts:
+                with Memory.open(folder, embedder=embedder()) as memory:
+                    memory.erase(14)
+            return super().embed(texts)
+
+    def broken_off(done: int, total: int) -> None:
+        if done == total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        reembed(folder, Slow(dim=24), batch=50, progress=broken_off)
+    cached = CachedEmbedder(NEW, folder / "reembed.sqlite")
+    cached.embed(["the cellar flooded"])
+    assert (cached.hits, cached.misses) == (0, 1)
 
 
 def test_the_store_is_written_and_erased_from_meanwhile(folder: Path) -> None:

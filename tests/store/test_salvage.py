@@ -1,12 +1,23 @@
 """What can still be read of a database with damaged pages goes on in a new store."""
 
+import importlib
 import random
 import shutil
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cvx.errors import DamagedStoreError, FileError, StoreNotFoundError
+from cvx.errors import (
+    DamagedStoreError,
+    FileError,
+    RecordIOError,
+    StoreError,
+    StoreNotFoundError,
+    StoreVersionError,
+)
 from cvx.memory import Memory
 from cvx.memory.doctor import repair
 from cvx.store import rows
@@ -85,3 +96,59 @@ def test_what_cannot_be_saved_is_refused(template: Path, tmp_path: Path) -> None
     with pytest.raises(DamagedStoreError, match="restore a copy"):
         repair(tmp_path / "m", tmp_path / "new")
     assert not (tmp_path / "new").exists()
+    with pytest.raises(RecordIOError, match="cannot be made"):
+        repair(template, tmp_path / "m" / "memory.db" / "new")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(FileError, match="there already"):
+        repair(template, tmp_path / "link")
+
+
+@pytest.mark.parametrize(("version", "cure"), [(2, "open it once"), (4, "the cvx that wrote it")])
+def test_a_store_of_another_version_is_refused(
+    template: Path, tmp_path: Path, version: int, cure: str
+) -> None:
+    folder = shutil.copytree(template, tmp_path / "m")
+    planted.sql(f"UPDATE meta SET value = '{version}' WHERE key = 'schema_version'")(folder)
+    with pytest.raises(StoreVersionError, match=cure):
+        repair(folder, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_what_is_saved_is_of_one_moment(
+    template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = shutil.copytree(template, tmp_path / "m")
+    module = importlib.import_module("cvx.store.doctor.salvage")
+    read = module._readable
+
+    def written_meanwhile(db: Any, table: str) -> Any:
+        if table == "links":
+            with Memory.open(folder, embedder=embedder()) as memory:
+                memory.link(memory.add("one more"), 1)
+        return read(db, table)
+
+    monkeypatch.setattr(module, "_readable", written_meanwhile)
+    saved = repair(folder, tmp_path / "new")
+    assert set(saved.wrong.values()) == {0}
+    assert planted.contents(tmp_path / "new") == planted.contents(template)
+
+
+def test_a_repair_that_fails_leaves_nothing(template: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(template, tmp_path / "m")
+    row = (9_000_000, 1, "insert", "[]", 1)
+    with planted.opened(folder) as db:
+        db.execute(rows.insert_sql("journal"), (*row, rows.row_crc(*row)))
+    with pytest.raises(DamagedStoreError, match="changes are missing"):
+        repair(folder, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_repair_that_was_killed_left_no_empty_memory(template: Path, tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from cvx.memory.doctor import repair; from cvx.store import fulltext;"
+        "fulltext.refill = lambda db: os._exit(9); repair(sys.argv[1], sys.argv[2])"
+    )
+    told = [sys.executable, "-c", code, str(template), str(tmp_path / "new")]
+    assert subprocess.run(told, check=False).returncode == 9
+    with pytest.raises(StoreError, match="a repair into"):
+        Memory.open(tmp_path / "new", embedder=embedder())

@@ -230,6 +230,8 @@ def doctor(
     if repair is not None:
         if look_for:
             raise typer.BadParameter("--look-for goes without --repair")
+        if str(repair).startswith("-"):
+            raise typer.BadParameter(f"--repair {repair}: name the new folder before other options")
         _show_saved(save(folder, repair), repair, as_json=json)
         return
     with progress("checking") as tick:

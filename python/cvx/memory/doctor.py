@@ -81,7 +81,7 @@ def repair(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Salv
 
     Raises
     ------
-    StoreNotFoundError, FileError, DamagedStoreError
+    StoreNotFoundError, FileError, RecordIOError, StoreVersionError, DamagedStoreError
         As for ``cvx.store.doctor.salvage``.
     """
     saved = salvage(Path(path), Path(target))

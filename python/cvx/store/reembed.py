@@ -21,7 +21,7 @@ from cvx.embed.cache import CachedEmbedder
 from cvx.errors import EmbedderDimensionError, InvalidInputError, InvalidVectorError
 from cvx.store import rows, schema
 from cvx.store.failpoints import reach
-from cvx.store.files import refuse_foreign, sync
+from cvx.store.files import refuse_foreign, regular, sync
 from cvx.store.record import Record
 from cvx.store.writer import Writer
 
@@ -74,6 +74,8 @@ def reembed(
     """
     identity = str(embedder.info()["id"])
     if record.meta("embedder") == identity:
+        # Of a process that was killed once it had switched, or of a move that is given up.
+        _remove_cache(record)
         return 0
     _check_texts(record)
     total = int(record.query(f"SELECT count(*) FROM ({_TEXTS})")[0][0])
@@ -100,19 +102,31 @@ def _remembering(record: Record, embedder: Embedder) -> Iterator[CachedEmbedder]
         path = Path(scratch if in_ram else Path(record.path).parent) / CACHE
         refuse_foreign(path)
         yield CachedEmbedder(embedder, path, max_bytes=_NEVER_FULL)
-        for name in (CACHE, f"{CACHE}.lock", f"{CACHE}.damaged"):
-            path.with_name(name).unlink(missing_ok=True)
-        sync(path.parent)
+        _remove_cache(record)
+
+
+def _remove_cache(record: Record) -> None:
+    if record.path == ":memory:":
+        return
+    beside = [Path(record.path).with_name(f"{CACHE}{end}") for end in ("", ".lock", ".damaged")]
+    there = [path for path in beside if regular(path)]
+    for path in there:
+        path.unlink(missing_ok=True)
+    if there:
+        sync(there[0].parent)
 
 
 def _embedded(
-    record: Record, embedder: Embedder, batch: int
+    record: Record, embedder: CachedEmbedder, batch: int
 ) -> Iterator[tuple[int, list[tuple[bytes, int]]]]:
     """Yield how far it is, and the vectors of some nodes, with what was written meanwhile."""
     done, last = 0, -1
     page = f"SELECT node, text FROM ({_TEXTS}) WHERE node > ? ORDER BY node LIMIT ?"
     while todo := record.query(page, (last, batch)):
         vectors = _checked(embedder, todo, record.meta("metric"))
+        # What was erased meanwhile does not wait in the cache.
+        if gone := {*todo}.difference(record.query(page, (last, batch))):
+            embedder.forget(text for _, text in gone)
         done, last = done + len(todo), todo[-1][0]
         yield done, [(raw, node) for (node, _), raw in zip(todo, vectors, strict=True)]
 

@@ -373,6 +373,25 @@ def version_of(db: sqlite3.Connection, where: str, *, to_examine: bool = False) 
     return version
 
 
+def check_version(version: int, where: str) -> None:
+    """Refuse to examine or repair a record of another version.
+
+    Raises
+    ------
+    StoreVersionError
+        It is older, or newer.
+    """
+    if version != SCHEMA_VERSION:
+        cure = (
+            "open it once with its embedder, which brings it to this version"
+            if version < SCHEMA_VERSION
+            else "examine and repair it with the cvx that wrote it"
+        )
+        raise StoreVersionError(
+            f"{where} has schema version {version}, this examines {SCHEMA_VERSION}: {cure}"
+        )
+
+
 def _told_version(db: sqlite3.Connection, there: _Parts) -> int:
     meta = ("table", "meta")
     if _plain(there.get(meta)) != _plain(_expected(1)[0][meta]):

@@ -238,8 +238,8 @@ class Store:
             )
         if not there and _broke_off(folder):
             raise StoreError(
-                f"an import into {folder} broke off, and nothing of it was taken in: import again, "
-                f"which begins anew, or remove {folder / HALF_IMPORT}"
+                f"an import or a repair into {folder} broke off, and nothing of it was taken in: "
+                f"import again, which begins anew, or remove {folder / HALF_IMPORT}"
             )
         if not create and not there:
             raise StoreNotFoundError(f"{folder} is no store: there is no memory.db in it")

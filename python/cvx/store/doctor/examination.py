@@ -12,7 +12,7 @@ from cvx.store.database import describe, read_only
 from cvx.store.doctor import folder_checks, record_checks
 from cvx.store.doctor.findings import Check, Finding, Report
 from cvx.store.doctor.folder_checks import remains
-from cvx.store.schema import SCHEMA_VERSION, foreign
+from cvx.store.schema import SCHEMA_VERSION, check_version, foreign
 from cvx.store.store import IndexKind
 
 
@@ -53,7 +53,7 @@ def examine(
         found_there = tuple(folder_checks.misplaced(seen))
         return Report(found_there)
     try:
-        _check_version(folder)
+        check_version(describe(folder).schema_version, str(folder))
         with read_only(folder) as db:
             db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
             counts = record_checks.count_rows(db)
@@ -72,19 +72,6 @@ def examine(
         found = Finding(Check.FILE, "memory.db", str(error))
         return Report((found,))
     return Report(tuple(findings), counts)
-
-
-def _check_version(folder: Path) -> None:
-    version = describe(folder).schema_version
-    if version != SCHEMA_VERSION:
-        cure = (
-            "open it once with its embedder, which brings it to this version"
-            if version < SCHEMA_VERSION
-            else "examine it with the cvx that wrote it"
-        )
-        raise StoreVersionError(
-            f"{folder} has schema version {version}, this examines {SCHEMA_VERSION}: {cure}"
-        )
 
 
 def _checks(

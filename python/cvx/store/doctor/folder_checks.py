@@ -289,7 +289,8 @@ def _in_words(db: sqlite3.Connection, texts: Sequence[str]) -> Iterator[Finding]
             for (event,) in found.fetchall():
                 if db.execute(there, (event,)).fetchone() is None:
                     where, what = f"{table} [{event}]", "the words of the text index say it"
-                    yield Finding(Check.REMAINS, where, f"{what}: the next erase makes them anew")
+                    cure = "they are made anew by `cvx doctor --repair NEW_FOLDER`"
+                    yield Finding(Check.REMAINS, where, f"{what}: {cure}")
 
 
 def _plain(name: str) -> str:

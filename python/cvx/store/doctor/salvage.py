@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cvx.errors import DamagedStoreError, FileError, StoreNotFoundError
 from cvx.store import fulltext, rows
-from cvx.store.database import connect, tail_of
+from cvx.store.database import connect_to_read, tail_of
 from cvx.store.doctor.record_checks import (
     COUNTERS,
     PLACEHOLDER,
@@ -20,9 +22,9 @@ from cvx.store.doctor.record_checks import (
     highest_id,
     orphans,
 )
-from cvx.store.files import make_folders, refuse_foreign
-from cvx.store.record import Record
+from cvx.store.files import refuse_foreign
 from cvx.store.row_validation import RowCheck, may_say
+from cvx.store.schema import check_version
 from cvx.store.writer import Writer
 from cvx.validation import cleaned
 
@@ -75,32 +77,44 @@ def salvage(folder: Path, target: Path) -> Salvaged:
         There is no ``memory.db``.
     FileError
         There is something at ``target``.
+    RecordIOError
+        ``target`` cannot be made or written; nothing of it is left.
+    StoreVersionError
+        It is of another version, which has other columns.
     DamagedStoreError
         Not even the list of tables can be read.
     """
+    # It needs the checks that are the doctor's.
+    from cvx.store.transfer.importing import founded
+
     path = folder / "memory.db"
     if not path.is_file():
         raise StoreNotFoundError(
             f"{folder} is no store, there is no memory.db in it: restore a copy"
         )
     refuse_foreign(path)
-    if target.exists():
+    if os.path.lexists(target):
         raise FileError(f"{target} is there already: give a folder that is not")
-    with closing(connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
-        db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+    with ExitStack() as opened:
         try:
+            db = opened.enter_context(closing(connect_to_read(path)[0]))
+            db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+            # Another process may write meanwhile: all that is read is of one moment.
+            db.execute("BEGIN")
             _refuse_views(db)
             meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise DamagedStoreError(
                 f"{path}: nothing can be read of it any more ({error}): restore a copy"
             ) from error
-        make_folders(target)
-        with Record(target / "memory.db") as record:
-            # What a lost row was referred to by is looked for once all are there.
-            record.database.connection().execute("PRAGMA foreign_keys = OFF")
-            with record.transaction() as write:
-                return _copy(db, meta, write)
+        version = str(meta.get("schema_version"))
+        if re.fullmatch("[1-9][0-9]{0,8}", version):
+            check_version(int(version), str(folder))
+        record = opened.enter_context(founded(target))
+        # What a lost row was referred to by is looked for once all are there.
+        record.database.connection().execute("PRAGMA foreign_keys = OFF")
+        with record.transaction() as write:
+            return _copy(db, meta, write)
 
 
 def _refuse_views(db: sqlite3.Connection) -> None:
