@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cvx import LexicalEmbedder, Memory
 from cvx.errors import InvalidInputError
 from cvx.recall.context import Dedupe, Serving, events_of
 from cvx.recall.trace import Trace
@@ -441,3 +442,21 @@ def test_from_the_sixth_on_the_shorter_of_two_about_as_good_is_taken_first() -> 
     assert taken(None) == [0, 1, 2, 3, 4, 6, 7, 5]
     # A number of hits, and a ranking of which nobody knows how relevant it is, stay as they are.
     assert taken(8) == taken(None, relevance=None) == [*range(8)]
+
+
+@pytest.mark.requirement("R8")
+def test_what_a_source_is_held_back_for_does_not_come_forward_in_a_block() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    parts = "anchor sail engine rudder cabin mast hull deck galley winch keel compass".split()
+    for part in parts:
+        told = f"The {part} of the blue boat was repaired in the harbour by an uncle in the rain."
+        memory.add(told, source="diary")
+        memory.add(f"The blue boat harbour repairs: the {part} repaired, blue boat.", source="web")
+    for day in range(30):
+        memory.add(f"On day {day} the cows were at the farm.", source="diary")
+    cue = "repairs of the blue boat in the harbour"
+    ranked = [hit.event.source for hit in memory.recall(cue, k=10) if hit.event]
+    block = memory.context(cue, budget_tokens=2_000)
+    taken = [hit.event.source for hit in block.hits if hit.event]
+    for n in range(1, 9):
+        assert taken[:n].count("web") <= max(ranked[:n].count("web"), (n + 1) // 2)

@@ -36,3 +36,12 @@ def test_a_recall_is_counted_although_another_thread_writes_at_that_moment() -> 
     reader.join(timeout=60)
     memory.add("y afterwards")
     assert retrieved(memory, event) == 1
+
+
+def test_what_was_asked_first_counts_although_it_was_noted_later() -> None:
+    # While one recall waits, a later one is noted, and could not be written.
+    noted, not_written = UsageBuffer(), UsageBuffer()
+    not_written.asked(8)
+    noted.asked(5)
+    noted.join(not_written)
+    assert noted.since == 5

@@ -144,3 +144,18 @@ def test_a_death_within_leaves_nothing_of_it(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         assert memory.frames.events()["text"].to_list() == ["before"]
     consistent(tmp_path / "m")
+
+
+def test_how_to_recall_is_taken_back_too(tmp_path: Path) -> None:
+    with (
+        Memory.open(tmp_path, embedder=embedder()) as memory,
+        Memory.open(tmp_path, embedder=embedder()) as other,
+    ):
+        memory.add("it rained all night")
+        with suppress(ZeroDivisionError), memory.admin.transaction():
+            memory.learning.recall_with({"dense": 1.0})
+            assert memory.learning.weights == {"dense": 1.0}
+            raise ZeroDivisionError
+        # The journal now ends as it did within the block: it tells what was there before.
+        other.learning.recall_with({"bm25": 1.0})
+        assert memory.learning.weights == {"bm25": 1.0}

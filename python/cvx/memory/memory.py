@@ -1072,7 +1072,9 @@ class Memory:
         preset: str | None = None,
         pipeline: Pipeline | None = None,
     ) -> Context:
-        """Recall for a prompt: whole memories, best first, each once, as one block in a budget.
+        """Recall for a prompt: whole memories, each once, as one block in a budget.
+
+        The best come first; without ``k``, from the sixth on, the shorter of two about as good.
 
         Parameters
         ----------

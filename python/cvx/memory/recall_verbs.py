@@ -121,28 +121,36 @@ class RecallVerbs:
         self._corpus: Corpus | None = None
         self._versions = shared.versions
         # The end of the journal, when it was set or tuned and for which embedder, and what it is.
-        self._pipeline: tuple[Tail, object, Pipeline] | None = None
+        self._pipeline: tuple[Tail | None, object, Pipeline] | None = None
         # By number: what was recalled, and is written down if feedback follows.
         self._open: OrderedDict[int, _Shown] = OrderedDict()
         # By name of the state: the end of the journal, when it was stored, with its checksum, and
         # what is made of it.
-        self._learned: dict[str, tuple[Tail, list[tuple[Any, ...]], Any]] = {}
+        self._learned: dict[str, tuple[Tail | None, list[tuple[Any, ...]], Any]] = {}
         # By namespace: what feedback taught but for memories in quarantine, as of a journal's end.
-        self._believed: dict[str, tuple[Tail, FeedbackRanker]] = {}
+        self._believed: dict[str, tuple[Tail | None, FeedbackRanker]] = {}
         # By namespace: the last cue's hash, its turn, and how many turns it was asked.
         self._asked: dict[str, tuple[str, int, int]] = {}
 
     @property
     def pipeline(self) -> Pipeline:
         """What was set or tuned last, by any process, else the default."""
-        record, known = self._shared.record, self._pipeline
-        tail = record.tail()
-        if known is None or known[0] != tail:
+        record, known, tail = self._shared.record, self._pipeline, self._tail()
+        if known is None or tail is None or known[0] != tail:
             when = stored_at(record), record.meta("embedder")
             same = known is not None and known[1] == when
             known = tail, when, known[2] if known and same else self._stored(when[0])
             self._pipeline = known
         return known[2]
+
+    def _tail(self) -> Tail | None:
+        """Return the end of the journal, None while what it tells may be taken back.
+
+        A change of a row tells the journal what was there before: it ends the same where another
+        one follows at the same place.
+        """
+        record = self._shared.record
+        return None if record.writing else record.tail()
 
     def _stored(self, when: int | None) -> Pipeline:
         record = self._shared.record
@@ -256,7 +264,8 @@ class RecallVerbs:
                 write.set_state(NAME, state)
                 when = write.recorded
         made = when, record.meta("embedder")
-        self._pipeline = record.tail(), made, fitted(pipeline, record)
+        # Another process may have set it since: at the next use that is looked up.
+        self._pipeline = None, made, fitted(pipeline, record)
 
     def engine(self) -> RecallEngine:
         """Return what a recall stands on."""
@@ -321,8 +330,8 @@ class RecallVerbs:
         if made is None:
             return None
         record = self._shared.record
-        tail, known = record.tail(), self._believed.get(namespace)
-        if known is None or known[0] != tail or record.writing:
+        tail, known = self._tail(), self._believed.get(namespace)
+        if known is None or tail is None or known[0] != tail:
             doubted = record.query(
                 "SELECT event_id FROM events JOIN json_each(?) ON value = event_id"
                 " WHERE state = 'quarantined'",
@@ -345,8 +354,8 @@ class RecallVerbs:
     def _kept(self, name: str, made: Callable[[Mapping[str, Any]], Any]) -> Any:
         """Return what is made of a state of the record, made anew when it has changed."""
         record = self._shared.record
-        known, tail = self._learned.get(name), record.tail()
-        if known is None or known[0] != tail:
+        known, tail = self._learned.get(name), self._tail()
+        if known is None or tail is None or known[0] != tail:
             # An erase takes words out of it, and leaves the time.
             when = record.query("SELECT recorded, crc FROM model_state WHERE name = ?", (name,))
             same = known is not None and known[1] == when

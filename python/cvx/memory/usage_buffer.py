@@ -104,7 +104,9 @@ class UsageBuffer:
         for event, time in earlier.used.items():
             self.use([event], time)
         self.decided = {**earlier.decided, **self.decided}
-        self.since = self.since if earlier.since is None else earlier.since
+        if earlier.since is not None:
+            # Who asked before that may have noted it only meanwhile.
+            self.asked(earlier.since)
 
 
 def _event(hit: Hit) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
@@ -292,11 +293,7 @@ class Serving:
         elif (
             k is None and not self.dedupe.diversity and None not in (hit.relevance for hit in kept)
         ):
-            # Of two about as good the shorter one lets more in.
-            room = np.log1p([len(hit.event.text) if hit.event else 0 for hit in kept])
-            cost = _A_LOG_CHARACTER * room - [hit.score for hit in kept]
-            cost[:_AS_RANKED] = -np.inf
-            kept = [kept[place] for place in np.argsort(cost, kind="stable").tolist()]
+            kept = _shorter_first(kept)
         events = [hit.event for hit in kept if hit.event is not None]
         spanned = tuple(
             place
@@ -321,6 +318,32 @@ class Serving:
             trace.problems.append(fitted.problem)
         shown = [kept[place] for place in fitted.shown]
         return Served(kept, shown, chances, pool if sampled else [], fitted)
+
+
+def _shorter_first(hits: Sequence[Hit]) -> list[Hit]:
+    """Take the shorter of two about as good first, from the sixth on: it lets more in.
+
+    By that no labelled source takes more of the first places than it has in the ranking, or half
+    of them: the ranking may hold it back on purpose, see ``cvx.recall.poisoning``.
+    """
+    lengths = [0 if hit.event is None else len(hit.event.text) for hit in hits]
+    sources = ["" if hit.event is None else hit.event.source for hit in hits]
+    cost = _A_LOG_CHARACTER * np.log1p(lengths) - [hit.score for hit in hits]
+    cost[:_AS_RANKED] = -np.inf
+    waiting, taken = np.argsort(cost, kind="stable").tolist(), list[int]()
+    ranked, counts = Counter[str](), Counter[str]()
+    for source in sources if any(sources) else ():
+        ranked[source] += 1
+        half = len(taken) // 2 + 1
+        free = (
+            at
+            for at in waiting
+            if not sources[at] or counts[sources[at]] < max(half, ranked[sources[at]])
+        )
+        taken.append(next(free))
+        waiting.remove(taken[-1])
+        counts[sources[taken[-1]]] += 1
+    return [hits[place] for place in (*taken, *waiting)]
 
 
 class Served(NamedTuple):

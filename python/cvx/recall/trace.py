@@ -69,7 +69,7 @@ class Trace:
     answerable : float, optional
         The calibrated probability that there is an answer.
     hits : list of Hit
-        What survived, best first.
+        What survived, best first; of a block in the order in which it was taken.
     tokens, budget : int, optional
         The size of the rendered block and what it could have been.
     compacted, left_out : int
