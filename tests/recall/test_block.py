@@ -447,7 +447,20 @@ def test_from_the_sixth_on_the_shorter_of_two_about_as_good_is_taken_first() -> 
 @pytest.mark.requirement("R8")
 def test_what_a_source_is_held_back_for_does_not_come_forward_in_a_block() -> None:
     memory = Memory(embedder=LexicalEmbedder())
-    parts = "anchor sail engine rudder cabin mast hull deck galley winch keel compass".split()
+    parts = [
+        "anchor",
+        "sail",
+        "engine",
+        "rudder",
+        "cabin",
+        "mast",
+        "hull",
+        "deck",
+        "galley",
+        "winch",
+        "keel",
+        "compass",
+    ]
     for part in parts:
         told = f"The {part} of the blue boat was repaired in the harbour by an uncle in the rain."
         memory.add(told, source="diary")
