@@ -17,6 +17,7 @@ from cvx.memory.memory import Memory
 from cvx.store import Record
 from cvx.store.files import refuse_link
 from cvx.store.lock import Tail
+from cvx.store.new_store import founded
 from cvx.store.snapshots import Snapshots
 from cvx.store.transfer import (
     Header,
@@ -27,7 +28,6 @@ from cvx.store.transfer import (
     reader_of,
 )
 from cvx.store.transfer.duckdb_file import CoreEvent, core_events
-from cvx.store.transfer.importing import founded
 from cvx.types import Event
 
 Progress = Callable[[int, int], None] | None

@@ -23,6 +23,7 @@ from cvx.store.doctor.record_checks import (
     orphans,
 )
 from cvx.store.files import refuse_foreign
+from cvx.store.new_store import founded
 from cvx.store.row_validation import RowCheck, may_say
 from cvx.store.schema import check_version
 from cvx.store.writer import Writer
@@ -84,9 +85,6 @@ def salvage(folder: Path, target: Path) -> Salvaged:
     DamagedStoreError
         Not even the list of tables can be read.
     """
-    # It needs the checks that are the doctor's.
-    from cvx.store.transfer.importing import founded
-
     path = folder / "memory.db"
     if not path.is_file():
         raise StoreNotFoundError(

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 
 from cvx.errors import (
     CvxError,
     ExportError,
-    RecordIOError,
     SettingsMismatchError,
 )
 from cvx.index import RawIndex
@@ -23,7 +17,6 @@ from cvx.store import fulltext, rows
 from cvx.store.database import tail_of
 from cvx.store.doctor.record_checks import COUNTERS, breaks, gaps, highest_id, orphans
 from cvx.store.failpoints import reach
-from cvx.store.files import HALF_IMPORT, make_folders, refuse_link, sync
 from cvx.store.lock import Tail
 from cvx.store.prompt_injection import reads_like_an_order, tags_with_mark
 from cvx.store.record import Record
@@ -410,92 +403,3 @@ def _add_usage(write: Writer, some: list[Row], ids: _NewIds) -> None:
     write.set_usage(new)
     if last:
         write.touch(last)
-
-
-@contextmanager
-def founded(folder: Path) -> Iterator[Record]:
-    """Make a record that gets its place in a folder at the end of a block.
-
-    Nothing that is in the folder is ever replaced or taken away, so that a store which another
-    process begins there meanwhile is safe. If the block fails, folders that were made for it go
-    again, as far as nobody else put something into them.
-
-    Parameters
-    ----------
-    folder : Path
-        Made if there is none; it holds no ``memory.db``.
-
-    Yields
-    ------
-    Record
-        An empty one, which nobody else has open.
-
-    Raises
-    ------
-    ExportError
-        Another process has begun a store there in the meantime.
-    RecordIOError
-        The file system refused.
-    """
-    made = [one for one in [folder, *folder.parents] if not one.exists()]
-    try:
-        with _alone_in(folder):
-            staging = folder / HALF_IMPORT
-            refuse_link(staging)
-            shutil.rmtree(staging, ignore_errors=True)
-            try:
-                staging.mkdir(mode=0o700)
-                with Record(staging / "memory.db") as record:
-                    yield record
-                _place(staging, folder)
-            finally:
-                shutil.rmtree(staging, ignore_errors=True)
-    except BaseException:
-        with suppress(OSError):
-            for one in made:
-                one.rmdir()
-        raise
-
-
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Wait for other imports into a folder, which is made if it is not there."""
-    try:
-        handle = _locked(folder)
-    except OSError as error:
-        raise RecordIOError(f"{folder} cannot be made ({error.strerror})") from error
-    try:
-        yield
-    finally:
-        os.close(handle)
-
-
-def _locked(folder: Path) -> int:
-    while True:
-        make_folders(folder)
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        # An import that failed may have taken its folder away while this one waited for it.
-        if folder.exists() and os.path.samestat(os.fstat(handle), folder.stat()):
-            return handle
-        os.close(handle)
-
-
-def _place(staging: Path, folder: Path) -> None:
-    if (staging / "memory.db-wal").exists():
-        raise RecordIOError(f"{staging}: the write-ahead log could not be written back: make room")
-    try:
-        # Unlike a rename, a link never replaces what has the name by now.
-        os.link(staging / "memory.db", folder / "memory.db")
-        (staging / "memory.db").unlink()
-    except FileExistsError as error:
-        raise ExportError(
-            f"another process has begun a store in {folder} meanwhile: import again to add the "
-            "events to it. Nothing was taken in"
-        ) from error
-    except OSError as error:
-        raise RecordIOError(f"{folder / 'memory.db'}: {error.strerror}") from error
-    sync(folder)
-    with Record(folder / "memory.db") as record:
-        # A lock file of a store that was lost here goes further than the copy that replaces it.
-        record.forget_lost_tail()
