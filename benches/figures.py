@@ -86,7 +86,11 @@ def page(folder: Path = RUNS) -> str:
     """
     found: dict[str, dict[str, Any]] = {}
     for file in sorted(folder.rglob("*.json"), key=lambda file: file.stat().st_mtime):
-        told = json.loads(file.read_text())
+        try:
+            told = json.loads(file.read_text())
+        except ValueError:
+            # A memory that `make run` left has files of its own.
+            continue
         if isinstance(told, dict) and "figures" in told and "title" in told:
             found[told["title"]] = told
     return "\n".join([HEAD, *(_section(found[title]) for title in sorted(found))])

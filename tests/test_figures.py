@@ -23,4 +23,5 @@ def test_the_newest_figures_of_each_title_are_on_the_page(tmp_path: Path) -> Non
 def test_files_without_figures_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "kept.json").write_text('["a list"]')
     (tmp_path / "rows.json").write_text('{"rows": []}')
+    (tmp_path / "index.json").write_text('{"seq": 4}\n{"crc": 7}\n')
     assert "##" not in page(tmp_path)
