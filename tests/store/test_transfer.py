@@ -336,7 +336,7 @@ def test_where_an_import_broke_off_no_empty_memory_opens_in_its_place(
 ) -> None:
     path, folder = exported(store, tmp_path / "all.jsonl"), tmp_path / "copy"
     killed_at("import.finished", folder, path)
-    with pytest.raises(StoreError, match=r"import into .* broke off.* import again"):
+    with pytest.raises(StoreError, match=r"into .* broke off.* import again"):
         Memory.open(folder, embedder=embedder())
     assert [one.name for one in folder.iterdir()] == [HALF_IMPORT]
     assert not import_export(folder, path).merged
