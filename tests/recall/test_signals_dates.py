@@ -46,6 +46,7 @@ def test_a_month_with_its_year_is_read(day: date) -> None:
         ("What happened on the 3rd of June?", [DateNamed(None, 6, 3)]),
         ("What came of 2022?", [DateNamed(2022, None, None)]),
         ("Room 2022.5 or 12,2022,3?", []),
+        ("Model w2015 or PS2015?", []),
         ("What about 31 February 2020?", []),
         ("On 2023-13-01?", []),
         ("What was yesterday?", []),
@@ -121,6 +122,14 @@ def test_the_last_friday_is_the_nearest_before_the_day_it_is_said(day: date, nam
         ("It was 2024, two years ago", "2022"),
         ("I left. 2 years ago", "2022"),
         ("two weeks ago, in the last week of May", "week of 2024-03-11"),
+        ("Last night", "2024-03-30"),
+        ("YE\u017fTERDAY", "2024-03-30"),
+        ("tonight", "2024-03-31"),
+        ("this Morning", "2024-03-31"),
+        ("This afternoon", "2024-03-31"),
+        ("this evening", "2024-03-31"),
+        ("TOMORROW", "2024-04-01"),
+        ("next Friday", "2024-04-05"),
     ],
 )
 def test_what_is_said_on_a_day_means_a_date(said: str, meant: str) -> None:
