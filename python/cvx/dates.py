@@ -87,7 +87,7 @@ _IN_RELATIVE = (
     *("day", "night", "morning", "afternoon", "evening", "tomorrow"),
     *("ago", "week", "month", "year"),
 )
-"""One of these is in all that ``_RELATIVE`` finds; looking for them takes a twentieth of the time."""
+"""One of these is in all that ``_RELATIVE`` finds; looking for them takes far less time."""
 _NUMBER = rf"""[\d¼½¾]|\b(?:{
     _any_of(
         (
