@@ -57,8 +57,8 @@ class Costs:
     cpu_one, cpu_four : float
         Processor time of a recall over all processes of the cluster and the client, beyond what
         they use when nobody asks: with one shard, with four.
-    cpu_alone, cpu_trip : float
-        The same, of a recall by the memory in this process, and of Ray's round trip.
+    cpu_bare : float
+        The same, of a recall by a plain Ray actor.
     idle : float
         Processor time a second of one host that nobody asks, and the coordinator's share for it.
     """
@@ -74,14 +74,8 @@ class Costs:
     recalls: np.ndarray[Any, np.dtype[np.float64]]
     cpu_one: float
     cpu_four: float
-    cpu_alone: float
-    cpu_trip: float
+    cpu_bare: float
     idle: float
-
-    @property
-    def cpu_overhead(self) -> float:
-        """The processor time that the cluster adds to a recall beyond Ray's round trip."""
-        return self.cpu_one - self.cpu_alone - self.cpu_trip
 
 
 class Bare:
@@ -101,6 +95,10 @@ class Bare:
     def do(self, verb: str, *args: Any, **options: Any) -> Any:
         """Return what the memory answers."""
         return getattr(self._memory, verb)(*args, **options)
+
+    def pid(self) -> int:
+        """Return of which process it is."""
+        return os.getpid()
 
 
 def _median(timed: list[float]) -> float:
@@ -158,14 +156,16 @@ def measure(folder: Path, events: int, calls: int) -> Costs:
             if shards == 4:
                 continue
 
-            def by_itself(at: int) -> object:
-                return alone.recall(cues[at], namespace=names[0])  # noqa: B023
-
-            trip = partial(_round_trip, memory)
-            cpu_alone, cpu_trip = (_cpu_a_call(pids, calls, idle, one) for one in (by_itself, trip))
             options = {"num_cpus": 0.2, "max_concurrency": 32, "scheduling_strategy": "SPREAD"}
             bare: Any = ray.remote(Bare).options(**options).remote(folder / "bare", embedder)
-            ray.get(bare.do.remote("add_many", texts_of(events, 0), namespace=names[0]))
+            _asked(bare, "add_many", texts_of(events, 0), names[0])
+
+            def asked_bare(at: int) -> object:
+                return _asked(bare, "recall", cues[at], names[0])  # noqa: B023
+
+            asked_bare(0)
+            with_it = [*pids, ray.get(bare.pid.remote())]
+            cpu_bare = _cpu_a_call(with_it, calls, idle, asked_bare)
             _time(memory, alone, bare, names[0], cues, timed)
             ray.kill(bare)
     rounds = {name: np.array(some) for name, some in timed.items()}
@@ -177,8 +177,7 @@ def measure(folder: Path, events: int, calls: int) -> Costs:
         recalls=rounds["recall"],
         cpu_one=cpu[1],
         cpu_four=cpu[4],
-        cpu_alone=cpu_alone,
-        cpu_trip=cpu_trip,
+        cpu_bare=cpu_bare,
         idle=idle / 5,
     )
 
@@ -226,7 +225,7 @@ def _time(
         _asked(bare, "add", f"{cue}, new", name)
 
 
-def _asked(bare: Any, verb: str, said: str, name: str) -> object:
+def _asked(bare: Any, verb: str, said: object, name: str) -> object:
     return ray.get(bare.do.remote(verb, said, namespace=name))
 
 
