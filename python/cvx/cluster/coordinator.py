@@ -32,7 +32,7 @@ _PACE_S = 0.003
 _LATE_S = 60.0
 """So long a host that has not answered since the start is waited for, before the bucket is used."""
 _MISSES = 12
-"""So many pings without an answer, and a host is taken for dead; an error says so at once."""
+"""So often is an answer late, and its host is taken for dead; an error says so at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,8 @@ class Coordinator:
         before = {host for place in self._layout.places.values() for host in place.hosts()}
         names = sorted(before | {f"host-{n}" for n in range(plan.hosts)})
         self._hosts = {name: self._started(name) for name in names}
-        # By host: its last answer, and how many pings it has not answered since.
+        # By host: the ping that is not answered yet, the last answer, and how often one was late.
+        self._asked: dict[str, Any] = {}
         self._pongs: dict[str, dict[str, Any]] = {}
         self._misses = dict.fromkeys(names, 0)
         # By shard: who is told to lead it, in which epoch; or is sent a copy, in epoch 0.
@@ -345,20 +346,25 @@ class Coordinator:
                 self._tidy()
 
     def _look(self) -> None:
-        """See which hosts answer."""
-        asked = {}
-        for name, host in self._hosts.items():
+        """See which hosts answer.
+
+        Ray takes a second to say that one is dead: who has not answered yet is not asked anew.
+        """
+        for name in self._hosts.keys() - self._asked.keys():
             last = self._pongs.get(name, {"born": "", "now": 0.0})
-            asked[host.ping.remote(last["born"], last["now"])] = name
-        ready, late = ray.wait(list(asked), num_returns=len(asked), timeout=_PING_S)
-        for one in ready:
+            self._asked[name] = self._hosts[name].ping.remote(last["born"], last["now"])
+        asked = [*self._asked.values()]
+        ready = {*ray.wait(asked, num_returns=len(asked), timeout=_PING_S)[0]}
+        for name, one in [*self._asked.items()]:
+            if one not in ready:
+                self._misses[name] += 1
+                continue
+            del self._asked[name]
             try:
-                self._pongs[asked[one]] = ray.get(one) | {"heard": time.monotonic()}
-                self._misses[asked[one]] = 0
+                self._pongs[name] = ray.get(one) | {"heard": time.monotonic()}
+                self._misses[name] = 0
             except ray.exceptions.RayError:
-                self._misses[asked[one]] = _MISSES
-        for one in late:
-            self._misses[asked[one]] += 1
+                self._misses[name] = _MISSES
 
     def _mend(self) -> None:
         """Have every shard led, and on as many nodes as wanted."""
