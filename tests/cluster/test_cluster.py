@@ -21,6 +21,7 @@ import ray
 
 import cvx.cluster
 from cvx.cluster import ClusterMemory
+from cvx.cluster.coordinator import _MISSES
 from cvx.embed import LexicalEmbedder
 from cvx.errors import (
     CvxError,
@@ -195,6 +196,22 @@ def test_nothing_acknowledged_is_lost_when_nodes_die(nodes: LocalCluster, tmp_pa
     # Whoever waits for an answer gets one in time, whole or with the names of what is missing.
     assert told.unanswered == 0
     assert max(told.reads_s) <= 2.0
+
+
+@pytest.mark.requirement("B22")
+def test_a_node_that_dies_is_known_before_twelve_answers_are_late(
+    nodes: LocalCluster, tmp_path: Path
+) -> None:
+    with opened(tmp_path) as memory:
+        name, host = next(iter(memory.stats()["hosts"].items()))
+        nodes.kill(host)
+        nodes.add()
+        seen = {0}
+        while memory.stats()["hosts"][name]["pid"] == host["pid"]:
+            seen.add(ray.get(memory._coordinator.__ray_call__.remote(lambda it: it._misses[name])))
+            threading.Event().wait(0.05)
+        # Ray says so itself: the ping that it was asked with is waited for.
+        assert max(one for one in seen if one < _MISSES) < _MISSES - 1
 
 
 @pytest.mark.requirement("B22")
