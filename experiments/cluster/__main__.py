@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 import warnings
 from pathlib import Path
@@ -90,8 +91,23 @@ def main() -> None:
                     "p50 15 ms",
                 ),
                 ("the same by a memory in this process", f"{1e3 * costs.alone:.1f} ms", ""),
-                ("Ray's round trip to a host", f"{1e3 * costs.round_trip:.1f} ms", ""),
-                ("overhead of a call over both", f"{1e3 * costs.overhead:.1f} ms", "2 ms"),
+                ("Ray's empty round trip to a host", f"{1e3 * costs.round_trip:.1f} ms", ""),
+                (
+                    "the same by a plain Ray actor that has a memory",
+                    f"{1e3 * costs.bare:.1f} ms",
+                    "",
+                ),
+                ("overhead of a call over that", f"{1e3 * costs.overhead:.1f} ms", "2 ms"),
+                (
+                    "over a recall in this process and Ray's empty round trip",
+                    f"{1e3 * costs.beyond:.1f} ms",
+                    "",
+                ),
+                (
+                    "CPU of a recall, by the cluster and by a plain Ray actor",
+                    f"{1e3 * costs.cpu_one:.1f} ms, {1e3 * costs.cpu_bare:.1f} ms",
+                    "",
+                ),
                 ("write on two nodes, p50", f"{1e3 * costs.add:.1f} ms", ""),
                 (
                     "CPU of a recall, one shard and four",
@@ -121,6 +137,7 @@ def main() -> None:
     if told.lost or told.twice:
         raise SystemExit("something that was acknowledged is lost, or there twice")
     print("nothing that was acknowledged is lost")
+    print("load of the machine over 1, 5 and 15 minutes:", *os.getloadavg())
 
 
 if __name__ == "__main__":

@@ -198,6 +198,30 @@ def test_nothing_acknowledged_is_lost_when_nodes_die(nodes: LocalCluster, tmp_pa
 
 
 @pytest.mark.requirement("B22")
+def test_a_ping_that_is_late_is_waited_for(nodes: LocalCluster, tmp_path: Path) -> None:
+    # Ray says after a second that an actor is dead: a ping that is given up before tells nothing.
+    with opened(tmp_path) as memory:
+        name, host = next(iter(memory.stats()["hosts"].items()))
+
+        def late() -> tuple[int, str]:
+            return ray.get(  # type: ignore[no-any-return]
+                memory._coordinator.__ray_call__.remote(
+                    lambda it: (it._misses[name], str(it._asked.get(name)))
+                )
+            )
+
+        os.kill(host["pid"], signal.SIGSTOP)
+        try:
+            wait_for(lambda: late()[0] >= 2)
+            _, asked = late()
+            wait_for(lambda: late()[0] >= 4)
+            assert late()[1] == asked
+        finally:
+            os.kill(host["pid"], signal.SIGCONT)
+        wait_for(lambda: late()[0] == 0)
+
+
+@pytest.mark.requirement("B22")
 def test_a_namespace_moves_while_four_write_to_it(nodes: LocalCluster, tmp_path: Path) -> None:
     with opened(tmp_path) as memory, opened(tmp_path) as unaware:
         run = unaware.episode("find the hat", namespace="moving")

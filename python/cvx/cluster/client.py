@@ -19,8 +19,8 @@ import ray
 from ray import cloudpickle
 
 from cvx.cluster.layout import Layout
-from cvx.cluster.shard_store import READS
-from cvx.errors import CvxError, MissingShardsError, StoreError, UnknownError
+from cvx.cluster.shard_store import READS, MovedAwayError
+from cvx.errors import CvxError, MissingShardsError, StoreError
 from cvx.types import Event, Factor, Hit
 
 _COOL_S = 1.0
@@ -66,29 +66,16 @@ class Request:
         return made
 
 
-_values_of_event = attrgetter(*(one.name for one in fields(Event)))
-_values_of_hit = attrgetter(*(one.name for one in fields(Hit)))
-_FACTORS = [one.name for one in fields(Hit)].index("factors")
-
-
-def _hit(*values: Any) -> Hit:
-    listed = [*values]
-    listed[_FACTORS] = tuple(map(Factor._make, values[_FACTORS]))
-    return Hit(*listed)
-
-
-def _packed_hit(hit: Hit) -> tuple[Any, ...]:
-    listed = [*_values_of_hit(hit)]
-    listed[_FACTORS] = tuple(map(tuple, hit.factors))
-    return _hit, tuple(listed)
+_EVENT, _HIT = (attrgetter(*(one.name for one in fields(kind))) for kind in (Event, Hit))
 
 
 class _Packer(pickle.Pickler):
     """Writes events and hits as tuples of their values, in half the time that pickle takes."""
 
     dispatch_table = copyreg.dispatch_table | {
-        Event: lambda event: (Event, _values_of_event(event)),
-        Hit: _packed_hit,
+        Event: lambda event: (Event, _EVENT(event)),
+        Hit: lambda hit: (Hit, _HIT(hit)),
+        Factor: lambda factor: (Factor, tuple(factor)),
     }
 
 
@@ -97,10 +84,6 @@ def packed(answer: object) -> bytes:
     made = io.BytesIO()
     _Packer(made, protocol=5).dump(answer)
     return made.getvalue()
-
-
-class ElsewhereError(UnknownError):
-    """The event asked for by id is on another shard, or is moving."""
 
 
 class Missing(NamedTuple):
@@ -145,7 +128,7 @@ class ShardClient:
         self._threads = ThreadPoolExecutor(_AT_ONCE)
         self.misses = 0
         self.closed = False
-        self.hosts: dict[str, Any] = ray.get(coordinator.hosts.remote())
+        self.hosts: dict[str, Any] = ray.get(coordinator.plan.remote())[1]
         self.layout: Layout = ray.get(coordinator.layout.remote())[0]
 
     @property
@@ -153,10 +136,6 @@ class ShardClient:
         """The hosts that are not asked for a while."""
         now = time.monotonic()
         return sorted(host for host, until in self._shut.items() if until > now)
-
-    def close(self) -> None:
-        """Ask nobody any more, who waits for an answer included."""
-        self.closed = True
 
     def check_open(self) -> None:
         """Refuse to ask once it is closed.
@@ -193,20 +172,16 @@ class ShardClient:
         """
         self.check_open()
         if request.verb in READS:
-            return self._read(request, end or self._end())
+            # What is left is for the way back.
+            return self._read(request, end or time.monotonic() + _SHARE * self.deadline_s)
         return self._write(request)
 
     def all(self, requests: Sequence[Request]) -> list[Any]:
         """Return the answers of several shards, all within one deadline."""
-        self.check_open()
+        end = time.monotonic() + _SHARE * self.deadline_s
         if len(requests) == 1:
-            return [self.one(requests[0])]
-        end = self._end()
+            return [self.one(requests[0], end)]
         return list(self._threads.map(lambda one: self.one(one, end), requests))
-
-    def _end(self) -> float:
-        # What is left is for the way back.
-        return time.monotonic() + _SHARE * self.deadline_s
 
     def _miss(self, host: str) -> None:
         """Ask a host no more for a while."""
@@ -283,11 +258,11 @@ class ShardClient:
                 self._miss(sent.pop(one))
                 continue
             del sent[one]
-            if kind == "error":
+            # Of a namespace that moved it is looked up again, where that is known.
+            if kind == "error" and not (
+                request.namespace is not None and isinstance(answer, MovedAwayError)
+            ):
                 raise answer
-            if kind == "elsewhere" and request.namespace is None:
-                # It cannot be looked up: others are asked.
-                raise ElsewhereError("it is of a namespace that moved: ask within() that namespace")
             if kind == "ok":
                 return (answer,)
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -31,7 +32,7 @@ _PACE_S = 0.003
 _LATE_S = 60.0
 """So long a host that has not answered since the start is waited for, before the bucket is used."""
 _MISSES = 12
-"""So many pings without an answer, and a host is taken for dead; an error says so at once."""
+"""So often is an answer late, and its host is taken for dead; an error says so at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,30 +88,27 @@ class Coordinator:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         plan.layout_file.parent.mkdir(parents=True, exist_ok=True)
-        self._duty = Duty(plan.replicas, plan.degraded_writes)
         # What Ray's own store says outlives the node of this actor, and the file outlives Ray.
         kept = _internal_kv_get(plan.space.encode())
         known = Layout.from_json(kept.decode()) if kept else read_layout(plan)
         self._layout = known or Layout(0, plan.shards)
-        self._lock, self._ended = threading.RLock(), threading.Event()
-        self._moving, self._merging = threading.RLock(), threading.RLock()
+        self._lock, self._moving, self._merging = (threading.RLock() for _ in range(3))
+        self._ended = threading.Event()
         # Those of an earlier opening too, where there were more: they have what others have not.
         before = {host for place in self._layout.places.values() for host in place.hosts()}
         names = sorted(before | {f"host-{n}" for n in range(plan.hosts)})
         self._hosts = {name: self._started(name) for name in names}
-        # By host: its last answer, when that came, and how many pings it has not answered since.
-        self._alive: dict[str, Mapping[str, Any]] = {}
-        self._heard: dict[str, tuple[float, Mapping[str, Any]]] = {}
+        # By host: the ping that is not answered yet, the last answer, and how often one was late.
+        self._asked: dict[str, Any] = {}
+        self._pongs: dict[str, dict[str, Any]] = {}
         self._misses = dict.fromkeys(names, 0)
-        # By shard: who is told to lead it, who is sent a copy of it, who failed at that.
-        self._leading: dict[int, tuple[Any, str, int]] = {}
-        self._joining: dict[int, tuple[Any, str]] = {}
-        self._failed: dict[int, set[str]] = {}
+        # By shard: who is told to lead it, in which epoch; or is sent a copy, in epoch 0.
+        self._busy: dict[int, tuple[Any, str, int]] = {}
+        # By shard: how many could not lead it, one after the other; what went wrong last.
+        self._tries: Counter[int] = Counter()
         self._problems: dict[int, str] = {}
         # By pairs of shards, how far the one knows what others may see of the other.
         self._told: dict[tuple[int, int], int] = {}
-        # Numbers of moves that broke off, of which nothing is in the bucket any more.
-        self._emptied: set[int] = set()
         self._began = time.monotonic()
         self._threads = [
             threading.Thread(target=one, daemon=True) for one in (self._watch, self._care)
@@ -120,6 +118,7 @@ class Coordinator:
 
     def _started(self, name: str) -> Any:
         plan = self._plan
+        duty = Duty(plan.replicas, plan.degraded_writes)
         options = {
             "name": name,
             "namespace": plan.space,
@@ -134,48 +133,46 @@ class Coordinator:
         return (
             ray.remote(Host)
             .options(**options)
-            .remote(name, plan.path, plan.settings, self._duty, plan.snapshots, plan.space)
+            .remote(name, plan.path, plan.settings, duty, plan.snapshots, plan.space)
         )
+
+    @property
+    def _alive(self) -> dict[str, dict[str, Any]]:
+        """The last answers of the hosts that answer."""
+        return {name: one for name, one in self._pongs.items() if self._misses[name] < _MISSES}
 
     # What clients ask.
 
-    def hosts(self) -> dict[str, Any]:
-        """Return the actors that have shards, by name."""
-        return self._hosts
-
-    def plan(self) -> Plan:
-        """Return what it was opened with."""
-        return self._plan
+    def plan(self) -> tuple[Plan, dict[str, Any]]:
+        """Return what it was opened with, and the actors that have shards, by name."""
+        return self._plan, self._hosts
 
     def layout(self) -> tuple[Layout, tuple[str, ...]]:
         """Return where everything is, and the hosts that do not answer."""
-        return self._layout, tuple(name for name in self._hosts if name not in self._alive)
+        return self._layout, tuple(self._hosts.keys() - self._alive.keys())
 
     def health(self) -> dict[str, Any]:
         """Return what lives where, and which shards are on fewer nodes than wanted."""
-        layout = self._layout
-        shards = {
-            shard: {
-                "primary": place.primary,
-                "copies": list(place.copies),
-                "epoch": place.epoch,
-                "whole": self._is_whole(shard, place),
-                "problem": self._problems.get(shard, ""),
-            }
-            for shard, place in layout.places.items()
-        }
-        hosts = {
-            name: {"alive": name in self._alive}
-            | {key: self._alive.get(name, {}).get(key) for key in ("node", "pid")}
-            for name in self._hosts
-        }
-        spread = {name: list(some) for name, some in layout.spread.items()}
+        layout, alive = self._layout, self._alive
         return {
             "version": layout.version,
-            "shards": shards,
-            "hosts": hosts,
+            "shards": {
+                shard: {
+                    "primary": place.primary,
+                    "copies": list(place.copies),
+                    "epoch": place.epoch,
+                    "whole": self._is_whole(shard, place),
+                    "problem": self._problems.get(shard, ""),
+                }
+                for shard, place in layout.places.items()
+            },
+            "hosts": {
+                name: {"alive": name in alive}
+                | {key: alive.get(name, {}).get(key) for key in ("node", "pid")}
+                for name in self._hosts
+            },
             "moved": dict(layout.moved),
-            "spread": spread,
+            "spread": {name: list(some) for name, some in layout.spread.items()},
             "problems": dict(self._problems),
         }
 
@@ -187,7 +184,7 @@ class Coordinator:
         """
         with self._lock:
             place = self._layout.places[shard]
-            if place.epoch != epoch or shard in self._leading:
+            if place.epoch != epoch or self._is_being_led(shard):
                 return False
             copies = tuple(one for one in place.copies if one != host)
             if lost:
@@ -222,49 +219,46 @@ class Coordinator:
             The hosts could not take it: it stays where it was.
         """
         with self._moving:
-            layout = self._layout
+            layout, alive = self._layout, self._alive
             if host not in self._hosts:
                 raise InvalidInputError(f"host is {host!r}: give one of {', '.join(self._hosts)}")
-            if host not in self._alive:
+            if host not in alive:
                 raise ReplicaLostError(f"{host} does not answer: give another, or ask again")
             if namespace in layout.spread:
                 raise InvalidInputError(
                     f"namespace is {namespace!r}, which is on several shards: move one of others"
                 )
             (source,) = layout.shards_of(namespace)
-            if namespace in layout.moved and layout.places[source].primary == host:
+            place = layout.places[source]
+            if namespace in layout.moved and place.primary == host:
                 # Asked again, since who asked heard no answer.
                 return source
             # A number that no other move had, also of those that broke off: something of theirs may
             # be in the bucket.
-            place, new = layout.places[source], max([*layout.places, *layout.told]) + 1
-            hosts = [host, *self._others(self._duty.wanted - 1, {self._node(host)})]
-            old, actors = self._hosts[place.primary], [self._hosts[name] for name in hosts]
+            new = max([*layout.places, *layout.told]) + 1
+            copies = self._others(self._plan.replicas - 1, {alive[host]["node"]})
             self._next_epoch(new, 0)
-            try:
-                ray.get(old.move_out.remote(source, namespace, new, hosts), timeout=_MOVE_S)
-                ray.get([one.follow.remote(new, 1) for one in actors[1:]], timeout=_MOVE_S)
-                ray.get(actors[0].lead.remote(new, 1, copies=hosts[1:]), timeout=_MOVE_S)
-                with self._lock:
-                    self._check_still_led(source, place)
-                    for name in hosts:
-                        self._note(name, new, 1, leads=name == host)
-                    layout = self._layout.with_place(new, Place(host, tuple(hosts[1:]), 1))
-                    self._keep(replace(layout, moved={**layout.moved, namespace: new}))
-            except BaseException:
-                old.of.remote(source, "take_back", namespace)
-                for one in actors:
-                    one.drop.remote(new)
-                raise
+            # What is made of it here and there is removed again, where it breaks off.
+            for asked in (
+                lambda: self._hosts[place.primary].join.remote(
+                    source, [host, *copies], namespace, new
+                ),
+                lambda: [self._hosts[one].follow.remote(new, 1) for one in copies],
+                lambda: self._hosts[host].lead.remote(new, 1, copies=copies),
+            ):
+                ray.get(asked(), timeout=_MOVE_S)
+            with self._lock:
+                now = self._layout.places[source]
+                if (now.primary, now.epoch) != (place.primary, place.epoch):
+                    raise ReplicaLostError(
+                        f"another host leads shard {source} since the move began: nothing moved, "
+                        "ask again"
+                    )
+                for one in (host, *copies):
+                    self._note(one, new, 1, leads=one == host)
+                layout = self._layout.with_place(new, Place(host, tuple(copies), 1))
+                self._keep(replace(layout, moved={**layout.moved, namespace: new}))
             return new
-
-    def _check_still_led(self, shard: int, place: Place) -> None:
-        """Refuse to go on where another host has led a shard meanwhile, and taken writes."""
-        now = self._layout.places[shard]
-        if (now.primary, now.epoch) != (place.primary, place.epoch):
-            raise ReplicaLostError(
-                f"another host leads shard {shard} since the move began: nothing moved, ask again"
-            )
 
     def _others(self, count: int, nodes: set[str]) -> list[str]:
         """Return hosts on other nodes than these, each on another, those with few shards first."""
@@ -275,42 +269,34 @@ class Coordinator:
                 found.append(name)
         return found
 
-    def _node(self, host: str) -> str:
-        return str(self._alive[host]["node"]) if host in self._alive else ""
-
     def merge(self) -> None:
         """Let every shard know what others may see of the rest."""
         with self._merging:
-            places = dict(self._layout.places)
+            places = {n: self._hosts[place.primary] for n, place in self._layout.places.items()}
             asked = {}
-            for shard, place in places.items():
-                others = [self._told.get((shard, to), 0) for to in places if to != shard]
-                since = min(others, default=0)
-                asked[shard] = self._hosts[place.primary].of.remote(shard, "public_since", since)
+            for shard, host in places.items():
+                since = min(
+                    (self._told.get((shard, to), 0) for to in places if to != shard), default=0
+                )
+                asked[shard] = host.of.remote(shard, "public_since", since)
             for shard, one in asked.items():
                 with suppress(Exception):  # of Ray: the next time
                     self._tell(shard, ray.get(one, timeout=_MERGE_S), places)
 
-    def _tell(self, shard: int, public: Public, places: Mapping[int, Place]) -> None:
-        sent = {}
-        for to, place in places.items():
-            if to == shard or self._told.get((shard, to)) == public.tail:
-                continue
-            if public.events or public.whole is not None:
-                sent[to] = self._hosts[place.primary].of.remote(
-                    to, "renew_public", shard, public, self._layout.moved
-                )
-            else:
-                self._told[shard, to] = public.tail
-        for to, one in sent.items():
+    def _tell(self, shard: int, public: Public, hosts: Mapping[int, Any]) -> None:
+        new, sent = public.events or public.whole is not None, {}
+        for to, host in hosts.items():
+            if to != shard and self._told.get((shard, to)) != public.tail:
+                told = shard, public, self._layout.moved
+                sent[to] = [host.of.remote(to, "renew_public", *told)] if new else []
+        for to, some in sent.items():
             with suppress(Exception):  # of Ray, or a copy is lost: the next time
-                ray.get(one, timeout=_MERGE_S)
+                ray.get(some, timeout=_MERGE_S)
                 self._told[shard, to] = public.tail
 
     def settle(self) -> None:
         """See to it that nothing of what was erased is in another shard, or in the bucket."""
-        for one in [self._keeping_up(name) for name in list(self._alive)]:
-            self._tidied(ray.get(one, timeout=_MOVE_S))
+        ray.get([self._keeping_up(name) for name in self._alive], timeout=_MOVE_S)
         self.merge()
         if self._plan.snapshots is not None:
             self.snapshot()
@@ -318,17 +304,12 @@ class Coordinator:
     def _keeping_up(self, name: str) -> Any:
         return self._hosts[name].keep_up.remote(self._layout.moved)
 
-    def _tidied(self, erased: Sequence[tuple[int, str]]) -> None:
-        for shard, namespace in erased:
-            # What others may see of it is to come back to this shard, as a copy.
-            self._told.pop((self._layout.moved[namespace], shard), None)
-
     def snapshot(self) -> dict[int, str]:
         """Write a snapshot of every shard; returns their names."""
         if self._plan.snapshots is None:
             raise InvalidInputError("there is no bucket: open the cluster with snapshots=")
         asked = {
-            shard: self._hosts[place.primary].of.remote(shard, "snapshot")
+            shard: self._hosts[place.primary].of.remote(shard, "archive.snapshot")
             for shard, place in self._layout.places.items()
         }
         return {shard: ray.get(one, timeout=_MOVE_S) for shard, one in asked.items()}
@@ -336,12 +317,9 @@ class Coordinator:
     def _care(self) -> None:
         asked: dict[str, Any] = {}
         while not self._ended.wait(max(_MERGE_PERIOD_S, _PACE_S * len(self._layout.places))):
-            for name in list(self._alive):
-                with suppress(Exception):  # of Ray: the next time
-                    if name in asked and ray.wait([asked[name]], timeout=0)[0]:
-                        self._tidied(ray.get(asked.pop(name)))
-                    if name not in asked:
-                        asked[name] = self._keeping_up(name)
+            for name in self._alive:
+                if name not in asked or ray.wait([asked[name]], timeout=0)[0]:
+                    asked[name] = self._keeping_up(name)
             self.merge()
             with suppress(Exception):  # of the bucket: the next time
                 self._empty()
@@ -352,8 +330,8 @@ class Coordinator:
         for thread in self._threads:
             # One may wait for a host that does not answer.
             thread.join(_CLOSE_S)
-        done = [host.close.remote() for name, host in self._hosts.items() if name in self._alive]
-        ray.wait(done, num_returns=len(done), timeout=30) if done else None
+        if done := [self._hosts[name].close.remote() for name in self._alive]:
+            ray.wait(done, num_returns=len(done), timeout=30)
         for host in self._hosts.values():
             ray.kill(host)
         _internal_kv_del(self._plan.space.encode())
@@ -365,112 +343,117 @@ class Coordinator:
             with suppress(Exception):  # of Ray: looked at again in a moment
                 self._look()
                 self._mend()
-                self._put_aside()
-                self._clear_up()
+                self._tidy()
 
     def _look(self) -> None:
-        """See which hosts answer."""
-        asked = {}
-        for name, host in self._hosts.items():
-            _, last = self._heard.get(name, (0.0, {}))
-            asked[host.ping.remote(last.get("born", ""), last.get("now", 0.0))] = name
-        ready, late = ray.wait(list(asked), num_returns=len(asked), timeout=_PING_S)
-        for one in ready:
-            name = asked[one]
+        """See which hosts answer.
+
+        Ray takes a second to say that one is dead: who has not answered yet is not asked anew.
+        """
+        for name in self._hosts.keys() - self._asked.keys():
+            last = self._pongs.get(name, {"born": "", "now": 0.0})
+            self._asked[name] = self._hosts[name].ping.remote(last["born"], last["now"])
+        asked = [*self._asked.values()]
+        ready = {*ray.wait(asked, num_returns=len(asked), timeout=_PING_S)[0]}
+        for name, one in [*self._asked.items()]:
+            if one not in ready:
+                self._misses[name] += 1
+                continue
+            del self._asked[name]
             try:
-                self._alive[name] = pong = ray.get(one)
-                self._heard[name] = time.monotonic(), pong
+                self._pongs[name] = ray.get(one) | {"heard": time.monotonic()}
                 self._misses[name] = 0
             except ray.exceptions.RayError:
-                self._alive.pop(name, None)
-        for one in late:
-            name = asked[one]
-            self._misses[name] += 1
-            if self._misses[name] >= _MISSES:
-                self._alive.pop(name, None)
+                self._misses[name] = _MISSES
 
     def _mend(self) -> None:
         """Have every shard led, and on as many nodes as wanted."""
         if len(self._layout.places) < self._plan.shards:
             self._begin()
-        self._see_led()
-        self._see_joined()
+        self._see_done()
+        wanted = self._plan.replicas - 1
         for shard, place in sorted(self._layout.places.items()):
-            if shard in self._leading:
+            if self._is_being_led(shard):
                 continue
+            copies = [host for host in place.copies if self._has(host, shard, place.epoch)]
             if not self._has(place.primary, shard, place.epoch, leads=True):
-                self._replace(shard, place)
-            elif len(place.copies) + 1 > self._duty.wanted or any(
-                not self._has(host, shard, place.epoch) for host in place.copies
-            ):
-                self._prune(shard, place)
-            elif len(place.copies) + 1 < self._duty.wanted and shard not in self._joining:
-                self._heal(shard, place)
+                self._replace(shard, place, copies)
+            elif copies[:wanted] != [*place.copies]:
+                # Those that are none are counted no more.
+                kept, primary = tuple(copies[:wanted]), self._hosts[place.primary]
+                for host in {*place.copies} - {*kept}:
+                    told = primary.of.remote(shard, "drop_copy", host, "it does not answer")
+                    ray.get(told, timeout=_PING_S)
+                with self._lock:
+                    self._keep(self._layout.with_place(shard, replace(place, copies=kept)))
+            elif len(copies) < wanted and shard not in self._busy:
+                nodes = {self._pongs[host]["node"] for host in place.hosts()}
+                for target in self._others(1, nodes):
+                    sent = self._hosts[place.primary].join.remote(shard, [target])
+                    self._busy[shard] = sent, target, 0
 
-    def _put_aside(self) -> None:
-        """Let no host keep a shard that it is not counted among the hosts of any more."""
-        for name, pong in self._alive.items():
-            for shard in pong["stores"].keys() - self._leading.keys() - self._joining.keys():
-                place = self._layout.places.get(shard)
-                if place is not None and name not in place.hosts():
-                    self._hosts[name].put_aside.remote(shard)
+    def _is_being_led(self, shard: int) -> bool:
+        return shard in self._busy and self._busy[shard][2] > 0
 
-    def _clear_up(self) -> None:
-        """Undo what moves that broke off have left, and remove copies that nobody needs."""
-        if not self._moving.acquire(blocking=False):
-            return
+    def _tidy(self) -> None:
+        """Remove what hosts have of shards that others have, and undo what broken moves left."""
+        free, layout, done = self._moving.acquire(blocking=False), self._layout, []
         try:
             for name, pong in self._alive.items():
-                done = []
-                for shard in {*pong["stores"], *pong["folders"]} - {*self._leading, *self._joining}:
-                    place, (leads, _, gone) = (
-                        self._layout.places.get(shard),
-                        pong["stores"].get(shard, (False, 0, ())),
-                    )
-                    if place is None and shard >= self._layout.shards:
-                        self._emptied.discard(shard)
-                        done.append(self._hosts[name].drop.remote(shard))
-                    elif shard in pong["folders"] and place and self._is_whole(shard, place):
-                        done.append(self._hosts[name].clear.remote(shard))
+                host, stores = self._hosts[name], pong["stores"]
+                for shard in {*stores, *pong["folders"]} - self._busy.keys():
+                    place = layout.places.get(shard)
+                    left = place is None and free and shard >= layout.shards
+                    if shard in stores and (left or (place and name not in place.hosts())):
+                        done.append(host.put_aside.remote(shard))
+                    elif shard in pong["folders"] and (
+                        left or (place and self._is_whole(shard, place))
+                    ):
+                        done.append(host.clear.remote(shard))
+                    leads, _, gone = stores.get(shard, (False, 0, ()))
                     done += [
-                        self._hosts[name].of.remote(shard, "take_back", namespace)
-                        for namespace in (gone if leads else ())
-                        if self._layout.shards_of(namespace) == (shard,)
+                        host.of.remote(shard, "gone.discard", namespace)
+                        for namespace in (gone if leads and free else ())
+                        if layout.shards_of(namespace) == (shard,)
                     ]
-                # Before another move begins.
-                ray.get(done, timeout=_PING_S)
+            # Before another move begins.
+            ray.get(done, timeout=_PING_S)
         finally:
-            self._moving.release()
+            if free:
+                self._moving.release()
 
     def _empty(self) -> None:
         """Remove from the bucket what moves that broke off have left there."""
-        url = self._plan.snapshots
-        if url is None or not self._moving.acquire(blocking=False):
+        if self._plan.snapshots is None or not self._moving.acquire(blocking=False):
             return
         try:
             layout = self._layout
-            for shard in layout.told.keys() - layout.places.keys() - self._emptied:
-                if shard >= layout.shards:
-                    snapshots.remove(url, shard)
-                    self._emptied.add(shard)
+            held = {n for one in self._alive.values() for n in (*one["stores"], *one["folders"])}
+            for shard in layout.told.keys() - layout.places.keys() - held:
+                if layout.told[shard] and shard >= layout.shards:
+                    snapshots.remove(self._plan.snapshots, shard)
+                    # Its number is not given again, and there is nothing of it any more.
+                    with self._lock:
+                        self._keep(replace(self._layout, told={**self._layout.told, shard: 0}))
         finally:
             self._moving.release()
 
     def _has(self, host: str, shard: int, epoch: int, *, leads: bool = False) -> bool:
         """Return whether a host has a shard in an epoch, as its primary or as a copy."""
-        stores = self._alive[host]["stores"] if host in self._alive else {}
-        return shard in stores and tuple(stores[shard][:2]) == (leads, epoch)
+        alive = self._misses.get(host, _MISSES) < _MISSES
+        stores = self._pongs[host]["stores"] if alive and host in self._pongs else {}
+        known: tuple[Any, ...] = stores.get(shard, ())
+        return known[:2] == (leads, epoch)
 
     def _note(self, host: str, shard: int, epoch: int, *, leads: bool) -> None:
         """Know before its next answer what a host has."""
-        if host in self._alive:
-            self._alive[host]["stores"][shard] = (leads, epoch, ())
+        self._pongs[host]["stores"][shard] = (leads, epoch, ())
 
     def _is_whole(self, shard: int, place: Place) -> bool:
         following = sum(self._has(one, shard, place.epoch) for one in place.copies)
         return (
             self._has(place.primary, shard, place.epoch, leads=True)
-            and following >= self._duty.wanted - 1
+            and following >= self._plan.replicas - 1
         )
 
     def _begin(self) -> None:
@@ -488,7 +471,7 @@ class Coordinator:
             return
         self._problems.pop(-1, None)
         for shard in range(self._plan.shards):
-            if shard not in self._layout.places and shard not in self._leading:
+            if shard not in self._layout.places and shard not in self._busy:
                 self._lead(shard, names[shard % len(names)], 0, new=True)
 
     def _lead(self, shard: int, host: str, since: int, **how: Any) -> None:
@@ -496,7 +479,7 @@ class Coordinator:
         with self._lock:
             epoch, gone = self._next_epoch(shard, since), self._layout.left(shard)
             told = self._hosts[host].lead.remote(shard, epoch, gone, since=since, **how)
-            self._leading[shard] = told, host, epoch
+            self._busy[shard] = told, host, epoch
 
     def _next_epoch(self, shard: int, since: int) -> int:
         """Write down, before anybody is told, an epoch that nobody was told; return it."""
@@ -505,74 +488,38 @@ class Coordinator:
             self._keep(replace(self._layout, told={**self._layout.told, shard: epoch}))
             return epoch
 
-    def _see_led(self) -> None:
-        for shard, (told, host, epoch) in list(self._leading.items()):
-            if not ray.wait([told], timeout=0)[0] and host in self._alive:
+    def _see_done(self) -> None:
+        """See who leads by now, and who has the copy that was sent."""
+        for shard, (told, host, epoch) in list(self._busy.items()):
+            if not ray.wait([told], timeout=0)[0] and (host in self._alive or not epoch):
                 continue
-            try:
-                ray.get(told, timeout=0)
-            except Exception as error:  # of Ray or of the host: another one is tried
-                del self._leading[shard]
-                self._problems[shard] = f"{host}: {error}"[:500]
-                self._failed.setdefault(shard, set()).add(host)
-                continue
-            self._problems.pop(shard, None)
-            self._failed.pop(shard, None)
             with self._lock:
-                self._keep(self._layout.with_place(shard, Place(host, (), epoch)))
-                self._note(host, shard, epoch, leads=True)
-                del self._leading[shard]
+                del self._busy[shard]
+                try:
+                    ray.get(told, timeout=0)
+                except Exception as error:  # of Ray or of the host: another one is tried
+                    self._problems[shard] = f"{host}: {error}"[:500]
+                    self._tries[shard] += 1
+                    continue
+                if epoch:
+                    self._problems.pop(shard, None)
+                    self._keep(self._layout.with_place(shard, Place(host, (), epoch)))
+                    self._note(host, shard, epoch, leads=True)
 
-    def _replace(self, shard: int, place: Place) -> None:
+    def _replace(self, shard: int, place: Place, copies: Sequence[str]) -> None:
         """Let a copy lead, or whoever finds the shard in its folder or in the bucket."""
         how = {}
-        able = [host for host in place.copies if self._has(host, shard, place.epoch)]
-        if not able:
-            # None is left but folders: those of the primary and of its copies have everything.
-            able = [host for host in place.hosts() if host in self._alive]
-            if place.primary not in self._alive and not place.copies and self._plan.snapshots:
-                able, how = self._heirs(shard, place), {"alone": True}
-        fresh = [host for host in able if host not in self._failed.get(shard, ())]
-        if fresh:
-            self._lead(shard, fresh[0], place.epoch, **how)
-        else:
-            self._failed.pop(shard, None)
-
-    def _heirs(self, shard: int, place: Place) -> list[str]:
-        """Return who may begin from the bucket, where a dead host had a shard alone."""
-        heard, _ = self._heard.get(place.primary, (self._began + _LATE_S - LEASE_S, {}))
-        # A host that is cut off may acknowledge writes as long as this.
-        if time.monotonic() < heard + LEASE_S + _PERIOD_S:
-            self._problems[shard] = f"{place.primary}: it is waited for"
-            return []
-        return sorted(self._alive)
-
-    def _prune(self, shard: int, place: Place) -> None:
-        """Count those no more among the copies that are none."""
-        kept = tuple(host for host in place.copies if self._has(host, shard, place.epoch))
-        kept = kept[: self._duty.wanted - 1]
-        primary = self._hosts[place.primary]
-        for host in {*place.copies} - {*kept}:
-            told = primary.of.remote(shard, "drop_copy", host, "it does not answer")
-            ray.get(told, timeout=_PING_S)
-        with self._lock:
-            self._keep(self._layout.with_place(shard, replace(place, copies=kept)))
-
-    def _heal(self, shard: int, place: Place) -> None:
-        """Begin to send the shard to a host on another node."""
-        for target in self._others(1, {self._node(host) for host in place.hosts()}):
-            sent = self._hosts[place.primary].join.remote(shard, target)
-            self._joining[shard] = sent, target
-
-    def _see_joined(self) -> None:
-        for shard, (sent, target) in list(self._joining.items()):
-            if not ray.wait([sent], timeout=0)[0]:
-                continue
-            del self._joining[shard]
-            try:
-                ray.get(sent)
-            except Exception as error:  # of Ray or of the host: another one is tried
-                self._problems[shard] = f"{target}: {error}"[:500]
+        # Where none is left but folders, those of the primary and its copies have everything.
+        able = copies or [host for host in place.hosts() if host in self._alive]
+        if place.primary not in self._alive and not place.copies and self._plan.snapshots:
+            able, how, late = sorted(self._alive), {"alone": True}, self._began + _LATE_S - LEASE_S
+            heard = self._pongs.get(place.primary, {}).get("heard", late)
+            # A host that is cut off may acknowledge writes as long as this.
+            if time.monotonic() < heard + LEASE_S + _PERIOD_S:
+                self._problems[shard] = f"{place.primary}: it is waited for"
+                return
+        if able:
+            self._lead(shard, able[self._tries[shard] % len(able)], place.epoch, **how)
 
     def _keep(self, layout: Layout) -> None:
         """Write down a layout, then go by it."""

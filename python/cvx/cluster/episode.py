@@ -55,10 +55,11 @@ class ClusterEpisode:
         if self.ended:
             raise EpisodeEndedError(f"episode {self.id} is over: begin another one")
         begun, args = self._begun, [self.id, *args]
-        verb = f"episode.{verb}"
-        return self._client.one(
-            Request(begun.shard, verb, begun.bound, args, options, self.namespace)
+        told = self._client.one(
+            Request(begun.shard, f"episode.{verb}", begun.bound, args, options, self.namespace)
         )
+        self.ended = verb in ("end", "discard")
+        return told
 
     def advise(
         self, observation: Any, actions: Sequence[Any] | None = None, **options: Any
@@ -89,14 +90,11 @@ class ClusterEpisode:
 
     def end(self, outcome: float | None = None, **options: Any) -> Any:
         """End it with its outcome, from which others learn; as ``RunningEpisode.end``."""
-        told = self._ask("end", [outcome], **options)
-        self.ended = True
-        return told
+        return self._ask("end", [outcome], **options)
 
     def discard(self) -> None:
         """Break it off: nothing is learned from it."""
         self._ask("discard")
-        self.ended = True
 
     def __enter__(self) -> Self:
         return self

@@ -9,8 +9,9 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,7 +23,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from cvx.cluster import replication, snapshots
 from cvx.cluster.client import packed, plain_error
 from cvx.cluster.namespace_rows import NamespaceRows, carve
-from cvx.cluster.shard_store import READS, Duty, MovedAwayError, ShardStore, Shipment
+from cvx.cluster.shard_store import READS, Duty, ShardStore, Shipment
 from cvx.errors import CvxError, ReplicaLostError, StoreNotFoundError
 
 SYNC_S = 3.0
@@ -102,6 +103,8 @@ class Host:
             shard: (store.is_primary, store.epoch, tuple(store.gone))
             for shard, store in list(self._stores.items())
         }
+        found = (one for one in self._root.glob("shard-*") if one.is_dir())
+        there = [(int(one.stem.removeprefix("shard-")), one) for one in found]
         leads = sum(primary for primary, *_ in stores.values())
         self._shards.set(leads, {"role": "primary"})
         self._shards.set(len(stores) - leads, {"role": "copy"})
@@ -109,13 +112,10 @@ class Host:
             "born": self._born,
             "now": time.monotonic(),
             "pid": os.getpid(),
-            "node": self._node(),
+            "node": ray.get_runtime_context().get_node_id(),
             "stores": stores,
-            "folders": self._unopened(),
+            "folders": {n for n, at in there if at.suffix or n not in stores},
         }
-
-    def _node(self) -> str:
-        return ray.get_runtime_context().get_node_id()
 
     def call(self, asked: bytes) -> bytes:
         """Do one verb; returns ("ok", answer), ("error", why) or where else to ask, packed."""
@@ -129,8 +129,6 @@ class Host:
             return "moved", None
         try:
             answer = store.call(*asked[1:])
-        except MovedAwayError:
-            return "elsewhere", None
         except Exception as error:
             if self._stores.get(shard) is not store:
                 # It was closed under it: another host has the shard, or this one has it anew.
@@ -192,7 +190,8 @@ class Host:
                     "another host is to lead"
                 )
             if store is None:
-                if not (new or self._restored(shard)):
+                bucket = None if new else self._url
+                if not new and (bucket is None or not snapshots.restore(bucket, shard, folder)):
                     raise StoreNotFoundError(f"{folder} has nothing of shard {shard}")
                 store = self._open(shard)
             if self._url is not None:
@@ -215,9 +214,6 @@ class Host:
             store.memory.admin.snapshot()
         return store
 
-    def _restored(self, shard: int) -> bool:
-        return self._url is not None and snapshots.restore(self._url, shard, self._folder(shard))
-
     def _may_lead(self) -> bool:
         # Without a bucket nobody takes over from a host that has a shard alone.
         return self._url is None or time.monotonic() < self._heard + LEASE_S
@@ -234,11 +230,6 @@ class Host:
                 shutil.rmtree(aside, ignore_errors=True)
                 folder.rename(aside)
 
-    def drop(self, shard: int) -> None:
-        """Have a shard no more, nor what was put aside of it."""
-        self.put_aside(shard)
-        self.clear(shard)
-
     def clear(self, shard: int) -> None:
         """Remove what this host has of a shard in folders that are not open."""
         with self._lock:
@@ -248,7 +239,7 @@ class Host:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def of(self, shard: int, verb: str, *args: Any) -> Any:
-        """Return what the store of a shard answers to one of its own verbs.
+        """Return what the store of a shard answers to one of its own verbs, as "archive.snapshot".
 
         Raises
         ------
@@ -258,88 +249,65 @@ class Host:
         store = self._stores.get(shard)
         if store is None:
             raise ReplicaLostError(f"{self._name} has no shard {shard}")
-        return getattr(store, verb)(*args)
+        return attrgetter(verb)(store)(*args)
 
-    def join(self, shard: int, host: str) -> None:
+    def join(
+        self, shard: int, hosts: Sequence[str], namespace: str | None = None, new: int = 0
+    ) -> None:
         """Send a shard to a host, and count it among the copies from then on.
 
+        Or, of the shard, one namespace to the hosts of its ``new`` shard, and take no more of it
+        here: they stand at the same change then, in epoch 0, and the first of them is to lead.
         Writers go on meanwhile, but for the last moment.
-
-        Raises
-        ------
-        ReplicaLostError
-            The host did not take it.
-        """
-        store = self._stores[shard]
-
-        def finish() -> None:
-            told = self._peer("coordinator").counted.remote(shard, store.epoch, host)
-            if not ray.get(told, timeout=SYNC_S):
-                raise ReplicaLostError(f"another host leads shard {shard}: ask that one")
-            store.copies.append(host)
-            store.lost.pop(host, None)
-
-        self._send_copy(store, host, shard, store.epoch, [host], None, finish)
-
-    def move_out(self, shard: int, namespace: str, new: int, hosts: Sequence[str]) -> None:
-        """Send a namespace to the hosts of its new shard, and take no more of it here.
-
-        They stand at the same change then, in epoch 0; the first of them is to lead.
 
         Raises
         ------
         ReplicaLostError
             One of the hosts did not take it.
         """
-        store = self._stores[shard]
+        store, moves = self._stores[shard], namespace is not None
         kept = NamespaceRows(lambda name, _: name == namespace)
-
-        def finish() -> None:
-            store.gone.add(namespace)
-
-        self._send_copy(store, f"move {namespace}", new, 0, hosts, kept, finish)
-
-    def _send_copy(
-        self,
-        store: ShardStore,
-        key: str,
-        shard: int,
-        epoch: int,
-        hosts: Sequence[str],
-        kept: NamespaceRows | None,
-        finish: Callable[[], None],
-    ) -> None:
-        """Send a store, or what is kept of it, and what is written meanwhile, to be a shard."""
+        to, epoch = (new, 0) if moves else (shard, store.epoch)
+        key = f"move {namespace}" if moves else hosts[0]
         number = store.begin_joining(key)
 
+        def finish() -> None:
+            if namespace is not None:
+                store.gone.add(namespace)
+                return
+            told = self._peer("coordinator").counted.remote(shard, store.epoch, *hosts)
+            if not ray.get(told, timeout=SYNC_S):
+                raise ReplicaLostError(f"another host leads shard {shard}: ask that one")
+            store.copies += hosts
+            store.lost.pop(key, None)
+
         def hand(shipments: list[Shipment]) -> None:
-            if kept is not None:
+            if moves:
                 shipments = [(n, kept.of(change), answers) for n, change, answers in shipments]
             for host in hosts:
-                taken = self._peer(host).of.remote(shard, "take", epoch, shipments)
-                problem = str(ray.get(taken, timeout=_HAND_S))
-                if problem:
-                    raise ReplicaLostError(f"{host} cannot have shard {shard}: {problem}")
+                taken = self._peer(host).of.remote(to, "take", epoch, shipments)
+                if problem := ray.get(taken, timeout=_HAND_S):
+                    raise ReplicaLostError(f"{host} cannot have shard {to}: {problem}")
 
         try:
             # What is left in it is removed before writers wait.
             with TemporaryDirectory(prefix=_COPY, dir=self._root) as folder:
                 copy = Path(folder) / "memory.db"
-                if kept is None:
+                if not moves:
                     replication.copy_to(store.memory.record, copy)
                 else:
                     # In a process of its own: here it would hold up those that write.
-                    here = NodeAffinitySchedulingStrategy(self._node(), soft=False)
+                    node = ray.get_runtime_context().get_node_id()
                     carving = ray.remote(num_cpus=0, max_calls=1)(_carve).options(
-                        scheduling_strategy=here
+                        scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)
                     )
                     kept = ray.get(carving.remote(store.memory.record.path, copy, kept))
-                told = [self._send_file(copy, shard, host, epoch, number) for host in hosts]
+                told = [self._send_file(copy, to, host, epoch, number) for host in hosts]
                 ray.get(told, timeout=_ADOPT_S)
             store.end_joining(key, hand, finish)
         except ray.exceptions.RayError as error:
             raise ReplicaLostError(
-                f"{', '.join(hosts)} cannot have shard {shard}: {plain_error(error)}"
+                f"{', '.join(hosts)} cannot have shard {to}: {plain_error(error)}"
             ) from error
         finally:
             store.stop_joining(key)
@@ -358,7 +326,8 @@ class Host:
         """Take a piece of the record of a shard."""
         folder = self._folder(shard)
         if first:
-            self.drop(shard)
+            self.put_aside(shard)
+            self.clear(shard)
             folder.mkdir(parents=True)
         with (folder / "memory.db").open("ab") as file:
             file.write(chunk)
@@ -369,18 +338,16 @@ class Host:
             store = self._stores.get(shard) or self._open(shard)
             store.follow(epoch, store.number if number is None else number)
 
-    def keep_up(self, moved: Mapping[str, int]) -> list[tuple[int, str]]:
+    def keep_up(self, moved: Mapping[str, int]) -> None:
         """Do what can wait a second: for the bucket, for copies, for namespaces that have gone.
 
-        ``moved`` says where these are; returns those that were erased, and from which shard.
+        ``moved`` says where these are.
         """
-        erased = []
-        for shard, store in list(self._stores.items()):
+        for store in list(self._stores.values()):
             with suppress(CvxError):
-                erased += [(shard, name) for name in store.keep_up(moved)]
+                store.keep_up(moved)
             if store.archive is not None:
                 store.archive.keep_up()
-        return erased
 
     def close(self) -> None:
         """Close every store."""
@@ -391,12 +358,6 @@ class Host:
                 store.close()
             self._stores.clear()
             self._held.close()
-
-    def _unopened(self) -> set[int]:
-        """Return the shards of which there are folders that are not open."""
-        found = (one for one in self._root.glob("shard-*") if one.is_dir())
-        there = {one: int(one.stem.removeprefix("shard-")) for one in found}
-        return {shard for one, shard in there.items() if one.suffix or shard not in self._stores}
 
     def _folder(self, shard: int) -> Path:
         return self._root / f"shard-{shard:05d}"
@@ -410,17 +371,17 @@ class Host:
             problem = str(ray.get(taken, timeout=SYNC_S))
         except Exception as error:  # of Ray: the node is gone, or does not answer
             problem = f"{type(error).__name__}: {host} did not take a change"
-        if problem and not self._may_go_on_without(store, host, problem):
-            # Another host leads by now, or nobody can say so: what is written is not acknowledged.
-            store.follow(store.epoch, -1)
+        if problem:
+            # Before anything is acknowledged, the coordinator knows that the host is no copy.
+            known = False
+            with suppress(Exception):  # it looks for itself, too
+                lost = store.shard, store.epoch, host, problem
+                told = self._peer("coordinator").counted.remote(*lost)
+                known = ray.get(told, timeout=SYNC_S)
+            if not known:
+                # Another host leads by now, or nobody can say so: nothing is acknowledged.
+                store.follow(store.epoch, -1)
         return problem
-
-    def _may_go_on_without(self, store: ShardStore, host: str, why: str) -> bool:
-        """Tell the coordinator that a host is no copy any more, before anything is acknowledged."""
-        with suppress(Exception):  # it looks for itself, too
-            known = self._peer("coordinator").counted.remote(store.shard, store.epoch, host, why)
-            return bool(ray.get(known, timeout=SYNC_S))
-        return False
 
 
 def _carve(source: str, path: Path, kept: NamespaceRows) -> NamespaceRows:

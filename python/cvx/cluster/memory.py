@@ -15,10 +15,11 @@ import numpy as np
 import ray
 
 from cvx.arguments import a_text, an_event, checked, wrong
-from cvx.cluster.client import ElsewhereError, Missing, Request, ShardClient, plain_error
+from cvx.cluster.client import Missing, Request, ShardClient, plain_error
 from cvx.cluster.episode import ClusterEpisode
 from cvx.cluster.layout import FIRST_ID
 from cvx.cluster.namespace_rows import by_shard
+from cvx.cluster.shard_store import MovedAwayError
 from cvx.errors import (
     EmbedderError,
     MissingShardsError,
@@ -149,7 +150,7 @@ class ClusterMemory:
                 try:
                     return self._given(self._client.one(request))
                 except UnknownError as error:
-                    unknown.setdefault(isinstance(error, ElsewhereError), error)
+                    unknown.setdefault(isinstance(error, MovedAwayError), error)
             if True not in unknown or time.monotonic() > end:
                 raise unknown.get(False) or unknown[True]
             # It moves at this moment.
@@ -303,25 +304,20 @@ class ClusterMemory:
             It does not answer, or is gone.
         """
         self._client.check_open()
-        patience = self._client.patience_s
-        end = time.monotonic() + patience
-        while True:
-            try:
-                asked = getattr(self._coordinator, verb).remote(*args)
-                return ray.get(asked, timeout=seconds or patience)
-            except (ray.exceptions.ActorUnavailableError, ray.exceptions.GetTimeoutError) as error:
-                if time.monotonic() > end or isinstance(error, ray.exceptions.GetTimeoutError):
-                    raise StoreError(
-                        f"the coordinator did not answer to {verb} ({type(error).__name__}): reads "
-                        "and writes go on; ask again"
-                    ) from error
-                time.sleep(0.1)
-            except ray.exceptions.RayTaskError as error:
-                raise plain_error(error) from None
-            except ray.exceptions.RayActorError as error:
-                raise StoreError(
-                    "the cluster was closed by who made it, or its coordinator died: open it again"
-                ) from error
+        try:
+            asked = getattr(self._coordinator, verb).remote(*args)
+            return ray.get(asked, timeout=seconds or self._client.patience_s)
+        except ray.exceptions.GetTimeoutError as error:
+            raise StoreError(
+                f"the coordinator did not answer to {verb} in time: reads and writes go on; ask "
+                "again"
+            ) from error
+        except ray.exceptions.RayTaskError as error:
+            raise plain_error(error) from None
+        except ray.exceptions.RayActorError as error:
+            raise StoreError(
+                "the cluster was closed by who made it, or its coordinator died: open it again"
+            ) from error
 
     def feedback(self, shown: Any, **options: Any) -> None:
         """Say what became of a context or a recall; as ``Memory.feedback``."""
@@ -640,7 +636,7 @@ class ClusterMemory:
         """
         if self._identity.bound or self._client.closed:
             return
-        self._client.close()
+        self._client.closed = True
         if self._users is not None:
             self._users.discard(self._client)
             stop = stop or not self._users
@@ -680,14 +676,11 @@ def _parted(answers: Sequence[Any]) -> tuple[list[Any], tuple[str, ...]]:
     return [one for one in answers if not isinstance(one, Missing)], missing
 
 
-def _words(cue: Any) -> str:
-    return cue if isinstance(cue, str) else cue.words() if isinstance(cue, Cue) else ""
-
-
 def _untold(cue: Any, missing: Sequence[str], namespace: str) -> Trace:
     """Return the trace of a recall that no shard answered."""
     problems = [f"{one} did not answer in time" for one in missing]
-    return Trace(_words(cue), namespace, problems=problems, held=None)
+    words = cue.words() if isinstance(cue, Cue) else cue if isinstance(cue, str) else ""
+    return Trace(words, namespace, problems=problems, held=None)
 
 
 def _merged(

@@ -136,8 +136,8 @@ def open(  # noqa: A001
         coordinator = _started(plan, start_s)
         _USERS[coordinator._actor_id.hex()] = WeakSet()
     else:
-        running: Any = ray.get(coordinator.plan.remote())
-        _check_same(given, running)
+        told: Any = ray.get(coordinator.plan.remote())
+        _check_same(given, told[0])
     client = ShardClient(coordinator, deadline_s, patience_s)
     return ClusterMemory(client, coordinator, here, users=_USERS.get(coordinator._actor_id.hex()))
 
@@ -168,10 +168,11 @@ def _check_same(given: dict[str, Any], plan: Plan) -> None:
     """Refuse to open a cluster that runs with something else than what is given."""
     for name, one in given.items():
         known = getattr(plan, name) if name in _OF_THE_PLAN else plan.settings[name]
-        same = one == known
         if name == "embedder" and None not in (one, known):
             same = _name_of(one) == _name_of(known)
-        if one is not None and not same:
+        else:
+            same = one in (None, known)
+        if not same:
             raise SettingsMismatchError(
                 f"{name} is {one!r}, but this cluster runs with {known!r}: give that, or nothing, "
                 "or close it first"
@@ -224,6 +225,8 @@ def _started(plan: Plan, start_s: float) -> Any:
         "lifetime": "detached",
         "num_cpus": 0,
         "max_restarts": -1,
+        # Whatever it is asked may be asked twice: Ray asks again where it was started anew.
+        "max_task_retries": -1,
         "max_concurrency": 64,
         "scheduling_strategy": here,
     }

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from cvx.cluster.namespace_rows import namespaces_of
 from cvx.cluster.public_events import IS_COPY, ORIGIN, check_not_reserved, origin_of
 from cvx.cluster.replication import Capture, Change
 from cvx.cluster.snapshots import Archive
-from cvx.errors import CvxError, ReplicaLostError
+from cvx.errors import CvxError, ReplicaLostError, UnknownError
 from cvx.memory import Memory
 from cvx.memory.advice import Advice
 from cvx.recall.context import Context
@@ -54,8 +55,26 @@ _EVENTS: Mapping[str, int] = {
 _EVENT_OPTIONS = ("helped", "followed")
 
 
-class MovedAwayError(Exception):
+_QUERIES = {
+    "count": (
+        "SELECT count(*) FROM events WHERE state = 'active' AND namespace NOT IN"
+        f" (SELECT value FROM json_each(?)) AND NOT {IS_COPY}"
+    ),
+    "holds": (
+        f"SELECT EXISTS (SELECT 1 FROM events WHERE namespace = ?1 AND NOT {IS_COPY})"
+        " OR EXISTS (SELECT 1 FROM episodes WHERE namespace = ?1)"
+    ),
+}
+"""How many events there are, of all but what left; whether a namespace has anything here."""
+
+
+class MovedAwayError(UnknownError):
     """The namespace is on another shard, or about to be: who asks looks it up again."""
+
+    def __init__(
+        self, why: str = "it is of a namespace that moved: ask within() that namespace"
+    ) -> None:
+        super().__init__(why)
 
 
 Shipment = tuple[int, Change, dict[str, Any]]
@@ -123,11 +142,10 @@ class ShardStore:
         self._joining: dict[str, list[Shipment]] = {}
         self._done: OrderedDict[str, Any] = OrderedDict()
         self._unsent: dict[str, Any] = {}
-        self._bound: dict[tuple[str, tuple[str, ...]], Memory] = {}
-        self._warmed = -1
+        self._bound = lru_cache(lambda named, also: self.memory.within(named, also=also))
         self._tidied: set[str] = set()
-        self._episodes: dict[int, Any] = {}
-        self._advice: dict[int, Advice] = {}
+        # Each with what was advised in it last.
+        self._episodes: dict[int, tuple[Any, Advice | None]] = {}
         self._writing, self._shipping = threading.RLock(), threading.RLock()
         self.origins = self._known_origins()
 
@@ -174,31 +192,25 @@ class ShardStore:
         )
         self.epoch, self.number, self._capture = epoch, number, None
 
-    def keep_up(self, moved: Mapping[str, int]) -> list[str]:
+    def keep_up(self, moved: Mapping[str, int]) -> None:
         """Send what reading noted, and erase what is left of namespaces that have ``moved`` away.
 
         The index and columns follow what was written, so that neither the next read nor, where
-        nobody reads, the write after thousands of others has to wait for them. Returns the
-        namespaces that were erased.
+        nobody reads, the write after thousands of others has to wait for them.
         """
-        if not self.is_primary:
-            if self._warmed != self.number:
-                self._warmed = self.number
-                self.memory.recall(" ", 1)
-            return []
         self.memory.record.refresh()
-        left = self.gone - self._tidied
-        tidied = sorted(name for name in left if moved.get(name, self.shard) != self.shard)
-        for namespace in tidied:
-            with self._writing:
-                found = self.memory.record.query(
-                    f"SELECT event_id FROM events WHERE namespace = ? AND NOT {IS_COPY}",
-                    (namespace,),
-                )
-                self.memory.erase([row[0] for row in found])
-        self._tidied.update(tidied)
+        if not self.is_primary:
+            return
+        for namespace in sorted(self.gone - self._tidied):
+            if moved.get(namespace, self.shard) != self.shard:
+                with self._writing:
+                    found = self.memory.record.query(
+                        f"SELECT event_id FROM events WHERE namespace = ? AND NOT {IS_COPY}",
+                        (namespace,),
+                    )
+                    self.memory.erase([row[0] for row in found])
+                self._tidied.add(namespace)
         self.ship()
-        return tidied
 
     def close(self) -> None:
         """Close the store; what reading noted is not written down."""
@@ -292,11 +304,7 @@ class ShardStore:
         args: Sequence[Any],
         options: Mapping[str, Any],
     ) -> Any:
-        memory = self.memory
-        if bound is not None:
-            memory = self._bound.setdefault(bound, memory)
-            if memory is self.memory:
-                memory = self._bound[bound] = self.memory.within(bound[0], also=bound[1])
+        memory = self.memory if bound is None else self._bound(*bound)
         events = _EVENTS.get(verb, 0)
         args = [*(self._inward(one) for one in args[:events]), *args[events:]]
         options = {
@@ -305,10 +313,9 @@ class ShardStore:
         }
         if verb.startswith("episode"):
             return self._episode(memory, verb, args, dict(options))
-        if verb == "count":
-            return self._count(memory, bound is not None)
-        if verb == "holds":
-            return self._holds(options["namespace"])
+        if verb in _QUERIES:
+            asked = json.dumps(sorted(self.gone)) if verb == "count" else options["namespace"]
+            return self.memory.record.query(_QUERIES[verb], (asked,))[0][0]
         if verb == "recall_many":
             return [memory.recall(cue, *args[1:], **options) for cue in args[0]]
         if verb == "take_in":
@@ -320,57 +327,32 @@ class ShardStore:
             thing = getattr(thing, name)
         return thing(*args, **options) if callable(thing) else thing
 
-    def _count(self, memory: Memory, bound: bool) -> int:
-        if bound:
-            return len(memory)
-        found = memory.record.query(
-            "SELECT count(*) FROM events WHERE state = 'active' AND namespace NOT IN"
-            f" (SELECT value FROM json_each(?)) AND NOT {IS_COPY}",
-            (json.dumps(sorted(self.gone)),),
-        )
-        return int(found[0][0])
-
-    def _holds(self, namespace: str) -> bool:
-        """Return whether a namespace has anything here; asked as a write, of who leads."""
-        found = self.memory.record.query(
-            f"SELECT EXISTS (SELECT 1 FROM events WHERE namespace = ?1 AND NOT {IS_COPY})"
-            " OR EXISTS (SELECT 1 FROM episodes WHERE namespace = ?1)",
-            (namespace,),
-        )
-        return bool(found[0][0])
-
     def _episode(
         self, memory: Memory, verb: str, args: Sequence[Any], options: dict[str, Any]
     ) -> Any:
         first, within = self.shard << FIRST_ID, (1 << FIRST_ID) - 1
         if verb == "episode":
             number = options.pop("id", None)
-            begun = options if number is None else {"id": number & within}
-            new = memory.episode(**begun)
+            new = memory.episode(**options if number is None else {"id": number & within})
             if new.namespace in self.gone:
                 raise MovedAwayError
-            self._episodes[new.id] = new
+            self._episodes[new.id] = new, None
             return new.id + first, new.goal, new.task, new.namespace, new.events
         number, *args = args
         # Its shard may have been another one when it began.
         number &= within
-        run = self._episodes.get(number)
-        if run is None:
-            # Begun on a host that is gone: the steps are in the record.
-            run = self._episodes[number] = memory.episode(id=number)
+        # One that was begun on a host that is gone: the steps are in the record.
+        run, advice = self._episodes.get(number) or (memory.episode(id=number), None)
         chosen, seen = options.pop("chosen", None), options.pop("seen", None)
-        if verb == "episode.act" and number not in self._advice and "observation" not in options:
+        if verb == "episode.act" and advice is None:
             # It was advised on a host that is gone.
-            options["observation"] = seen
-        advice = self._advice.get(number)
+            options.setdefault("observation", seen)
         if chosen is not None and advice is not None:
             advice.chosen, advice.chance = advice.option(chosen[0]), chosen[1]
         told = getattr(run, verb.removeprefix("episode."))(*args, **options)
-        if isinstance(told, Advice):
-            self._advice[number] = told
+        self._episodes[number] = run, told if isinstance(told, Advice) else advice
         if run.ended:
-            self._advice.pop(number, None)
-            self._episodes.pop(number, None)
+            del self._episodes[number]
         return told
 
     # Ids: an event that came from another shard has one of its own here.
@@ -451,21 +433,16 @@ class ShardStore:
             return ""
         if new[0][0] > self.number + 1:
             return f"it stands at change {self.number} and is sent {new[0][0]}"
-        # In one transaction: to sync is what takes the time.
-        problem = self._store(new[-1][0], [change for _, change, _ in new])
-        if not problem:
-            for _, _, answers in new:
-                for request, answer in answers.items():
-                    self._note(request, answer)
-        return problem
-
-    def _store(self, number: int, changes: Sequence[Change]) -> str:
-        record = self.memory.record
+        changes, record = [change for _, change, _ in new], self.memory.record
         try:
+            # In one transaction: to sync is what takes the time.
             replication.apply(record, *changes)
         except (CvxError, OSError) as error:
             return str(error)
-        self.number = number
+        self.number = new[-1][0]
+        for _, _, answers in new:
+            for request, answer in answers.items():
+                self._note(request, answer)
         if any(change.erases for change in changes):
             # The rows are gone; what is left of them in free pages and snapshots is to go, too.
             record.refuse_writes(None)
@@ -510,14 +487,6 @@ class ShardStore:
             hand_over()
             finish()
 
-    def take_back(self, namespace: str) -> None:
-        """Have a namespace again, whose move broke off."""
-        self.gone.discard(namespace)
-
-    def snapshot(self) -> str | None:
-        """Write a snapshot to the bucket; returns its name."""
-        return None if self.archive is None else self.archive.snapshot()
-
     def stop_joining(self, key: str) -> None:
         """Keep nothing for who was sent a copy any more."""
         self._joining.pop(key, None)
@@ -535,6 +504,8 @@ class ShardStore:
             return moved.get(namespace, number >> FIRST_ID) == of
 
         with self._writing:
+            if self.gone - self._tidied:
+                raise ReplicaLostError("what has moved away is not erased yet: tell it again")
             self._check_copies()
             public_events.take_public(self.memory, self.origins, public, is_of)
         self.ship()

@@ -15,11 +15,12 @@ _MOST = 2_000
 """After so many changes a new snapshot takes the place of all before it."""
 
 
-def _files(url: str) -> tuple[Any, str]:
+def _files(url: str, shard: int) -> tuple[Any, str]:
+    """Return the file system of a bucket, and the folder of a shard in it."""
     with needs("cluster"):
         import fsspec
     files, root = fsspec.core.url_to_fs(url)
-    return files, str(root).rstrip("/")
+    return files, f"{str(root).rstrip('/')}/shard-{shard:05d}"
 
 
 class Archive:
@@ -40,8 +41,8 @@ class Archive:
     """
 
     def __init__(self, url: str, shard: int, epoch: int, record: Record) -> None:
-        self._files, root = _files(url)
-        self._root, self._epoch, self._record = f"{root}/shard-{shard:05d}", epoch, record
+        self._files, self._root = _files(url, shard)
+        self._epoch, self._record = epoch, record
         self._files.makedirs(self._root, exist_ok=True)
         self._waiting: list[str] = []
         self._lock = threading.RLock()
@@ -92,16 +93,14 @@ class Archive:
 
 def remove(url: str, shard: int) -> None:
     """Remove all that there is of a shard."""
-    files, root = _files(url)
-    there = f"{root}/shard-{shard:05d}"
-    if files.exists(there):
-        files.rm(there, recursive=True)
+    files, root = _files(url, shard)
+    if files.exists(root):
+        files.rm(root, recursive=True)
 
 
 def restore(url: str, shard: int, folder: Path) -> bool:
     """Make a shard's store of the newest snapshot and the changes after it; tell if it could."""
-    files, root = _files(url)
-    root = f"{root}/shard-{shard:05d}"
+    files, root = _files(url, shard)
     listed = sorted(str(one) for one in files.ls(root, detail=False)) if files.exists(root) else []
     made = [place for place, one in enumerate(listed) if one.endswith(".db")]
     if not made:
