@@ -77,8 +77,8 @@ class Guard:
         A question is seldom answered twice in its own words: where several memories of a labelled
         source that holds less than a tenth of the memories say the same four content words of the
         cue or more, 70% of them, they lose half. Where one says three of them as another one does
-        (two of a cue of five or fewer), or was doubted, it leaves the first place to a memory of a source that is not so
-        small, or of no label, that scores at least 70% of it.
+        (two of a cue of five or fewer), or was doubted, it leaves the first place to a memory that
+        scores at least 70% of it, of a source that is not so small or of no label.
     orders : bool, default True
         A text that reads like an order to a model loses half.
     hubs : bool, default True
