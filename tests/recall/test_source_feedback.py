@@ -35,7 +35,7 @@ def _memory(path: Path | None = None) -> Memory:
 
 
 def _tell(
-    memory: Memory, source: str, helped: bool, times: int, where: Mapping[str, str] | None = None
+    memory: Memory, source: str, helped: bool, times: int, where: Mapping[str, Any] | None = None
 ) -> None:
     for _ in range(times):
         hits = memory.recall(_CUE, where=where)

@@ -6,6 +6,7 @@ import copy
 import pickle
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ def test_a_store_is_opened_again_without_its_settings(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("odd", [None, 3, 1.5, b"m", "", " ", "a\0b", "x" * 5000, object(), ["m"]])
-def test_what_no_folder_can_be_called_is_refused_by_name(tmp_path: Path, odd: object) -> None:
+def test_what_no_folder_can_be_called_is_refused_by_name(tmp_path: Path, odd: Any) -> None:
     for name, call in (
         ("path", Memory.open),
         ("path", doctor.check),
@@ -66,7 +67,7 @@ def test_what_no_folder_can_be_called_is_refused_by_name(tmp_path: Path, odd: ob
         ("target", lambda path: doctor.repair(tmp_path, path)),
     ):
         with pytest.raises(InvalidInputError, match=f"^{name} is .*: give the path of a folder"):
-            call(odd)  # type: ignore[operator]
+            call(odd)
     assert list(tmp_path.iterdir()) == []
 
 
