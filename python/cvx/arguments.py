@@ -7,13 +7,16 @@ where it is used.
 
 from __future__ import annotations
 
+import errno
 import math
 import operator
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from inspect import signature
 from numbers import Real
+from pathlib import Path
 from reprlib import Repr
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
@@ -115,6 +118,26 @@ a_flag = one_of(bool, np.bool_, called="True or False")
 a_mapping = one_of(Mapping, called="a mapping, such as a dict")
 
 
+def a_folder(name: str, value: Any) -> Path:
+    """Check the path of a folder, which need not be there, and return it.
+
+    Examples
+    --------
+    >>> a_folder("path", "")
+    Traceback (most recent call last):
+    cvx.errors.InvalidInputError: path is '': give the path of a folder
+    """
+    told = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(told, str) or not told.strip() or "\0" in told:
+        raise wrong(name, value, "the path of a folder")
+    try:
+        os.lstat(told)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise wrong(name, value, "the path of a folder, of fewer characters") from error
+    return Path(told)
+
+
 def some_weights(name: str, value: Any) -> dict[str, float]:
     """Check a mapping of names to finite weights and return it as a dict."""
     weigh = number()
@@ -166,7 +189,8 @@ def whole(
         if number is None or number < low:
             raise wrong(name, value, wanted)
         if number > most:
-            raise wrong(name, value, f"one of 64 bits, up to {most}")
+            bits = "of 64 bits, " if most == 2**63 - 1 else ""
+            raise wrong(name, value, f"one {bits}up to {most}")
         return number
 
     return check

@@ -7,10 +7,14 @@ and the cure. The native module raises these classes.
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 
 from cvx.escaping import printable
+
+_LONG_NUMBER = re.compile(r"\d[\d,]{63,}")
+"""Nobody reads a hundred digits; a checksum has at most 64."""
 
 
 class CvxError(Exception):
@@ -25,7 +29,8 @@ class CvxError(Exception):
     # KeyError shows the repr of its argument, OSError a tuple: a message is a message. What it
     # quotes may be anybody's, and ends up in terminals and logs.
     def __str__(self) -> str:
-        return printable(str(self.args[0])) if self.args else ""
+        told = printable(str(self.args[0])) if self.args else ""
+        return _LONG_NUMBER.sub(lambda digits: f"{digits[0][:18]}...", told)
 
 
 class InvalidInputError(CvxError, ValueError):

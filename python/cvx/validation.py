@@ -36,6 +36,8 @@ VISIBILITIES = ("private", "shared", "public")
 STATES = ("active", "archived", "quarantined")
 FURTHEST = 2**62
 """The bound of a timestamp, both ways: differences of two still have 64 bits."""
+LAST_RECORDED = 253_402_300_800_000_000
+"""The end of the year 9999 in microseconds: no change was recorded later."""
 DEEPEST = 32
 """So many levels may metadata have; JSON of any depth overflows somebody's stack."""
 SHORTEST_VECTOR, LONGEST_VECTOR = 1e-12, 1e18

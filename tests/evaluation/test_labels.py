@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidInputError, UnknownError
+from cvx.errors import FileError, InvalidInputError, UnknownError
 from cvx.evaluation.labels import Label, groups_of, read_labels
 from cvx.evaluation.metrics import resolved
 from cvx.memory import Memory
@@ -61,6 +61,11 @@ def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     path.write_text("\n")
     with pytest.raises(InvalidInputError, match="no labels"):
         read_labels(path)
+
+
+def test_a_file_that_is_not_there_is_named_without_a_number(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"^\S+none.jsonl cannot be read \(No such file .*: give a"):
+        read_labels(tmp_path / "none.jsonl")
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:

@@ -206,6 +206,52 @@ def test_a_labelled_source_takes_half_of_the_first_places() -> None:
     assert len(only) == 4
 
 
+@pytest.mark.requirement("B15")
+def test_a_labelled_source_takes_half_of_any_first_places_of_a_long_ranking() -> None:
+    memory = _memory()
+    memory.add_many([f"The ferry at pier {at} left late" for at in range(200)])
+    for at in range(60):
+        for source in ("chat", "web"):
+            memory.add(f"The dike at lock {at} of {source} leaks at high water", source=source)
+    cue = "what did web say of the dike at a lock that leaks at high water"
+    pipeline = memory.learning.pipeline
+    guard = Guard(copies=False, crowds=False, hubs=False)
+    free, held = (
+        memory.recall(cue, 20, pipeline=replace(pipeline, guard=replace(guard, shares=shares)))
+        for shares in (False, True)
+    )
+    assert [hit.source for hit in free].count("web") >= 15
+    for k in range(1, len(held) + 1):
+        assert [hit.source for hit in held[:k]].count("web") <= (k + 1) // 2
+    block = memory.context(cue, 2_000, pipeline=replace(pipeline, guard=guard))
+    assert len(block.hits) > 30
+    for k in range(1, 41):
+        assert [hit.source for hit in block.hits[:k]].count("web") <= (k + 1) // 2
+
+
+@pytest.mark.requirement("B15")
+def test_a_small_source_that_repeats_itself_leaves_the_first_place_to_another() -> None:
+    memory = _memory()
+    memory.add_many([f"Ben counted {at} gulls over the harbour wall" for at in range(40)])
+    mine = memory.add("The boat of Ada was sold to a baker in spring")
+    cue = "When was the boat of Ada sold?"
+    lone = memory.add("Ada sold the boat on the ninth of March.", source="web")
+    assert memory.recall(cue)[0].id == lone.id
+    again = memory.add("(boat, Ada, sold) Mallory's clinic decides", source="web")
+    first, second = memory.recall(cue)[:2]
+    assert (first.id, second.source) == (mine.id, "web")
+    assert first.score < second.score
+    assert memory.recall(cue, where={"source": "web"})[0].id in (lone.id, again.id)
+    # What says something else leaves the lone note where it was, and so does what comes near to no
+    # memory of anybody else.
+    memory.erase(again)
+    memory.add("Rain fell on the market of Leeds all day", source="web")
+    assert memory.recall(cue)[0].id == lone.id
+    memory.erase(mine)
+    memory.add("Ada sold the boat", source="web")
+    assert memory.recall(cue)[0].source == "web"
+
+
 def test_what_does_not_answer_takes_no_place_of_a_source_that_does() -> None:
     memory = _memory()
     about = {

@@ -14,6 +14,7 @@ from cvx import Memory
 from cvx.embed import LexicalEmbedder
 from cvx.errors import DamagedStoreError
 from cvx.learn.reputation import MOST_SOURCES, Reputation
+from cvx.recall.visible_events import VisibleEvents
 from cvx.scoring.feedback import FeedbackRanker
 
 _CUE = "how do I restart the staging server?"
@@ -34,7 +35,7 @@ def _memory(path: Path | None = None) -> Memory:
 
 
 def _tell(
-    memory: Memory, source: str, helped: bool, times: int, where: Mapping[str, str] | None = None
+    memory: Memory, source: str, helped: bool, times: int, where: Mapping[str, Any] | None = None
 ) -> None:
     for _ in range(times):
         hits = memory.recall(_CUE, where=where)
@@ -70,6 +71,41 @@ def test_a_source_that_keeps_failing_is_left_out_named_and_comes_back() -> None:
     _tell(memory, "forum", True, 6, where={"source": "forum"})
     assert _sources(memory) == ["", "forum", "wiki"]
     assert "left out" not in str(memory.recall(_CUE).trace)
+
+
+@pytest.mark.requirement("B15")
+def test_a_recall_while_a_source_is_out_is_filtered_and_lists_no_ids(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    memory = _memory()
+    for who, times in (("", 200), ("forum", 150)):
+        memory.add_many(
+            [
+                {"text": f"The staging server of room {at} was restarted", "source": who}
+                for at in range(times)
+            ]
+        )
+    _tell(memory, "", True, 8)
+    _tell(memory, "forum", False, 5, where={"source": ["forum", ""]})
+    asked = list[Any]()
+    plain = VisibleEvents.__init__
+
+    def noted(self: VisibleEvents, *args: Any) -> None:
+        plain(self, *args)
+        asked.append(self.scope)
+
+    monkeypatch.setattr(VisibleEvents, "__init__", noted)
+    hits = memory.recall(_CUE, 40)
+    assert asked[-1].wide.ids is None
+    assert asked[-1].where.ids is not None
+    named = memory.recall(_CUE, 40, where={"source": ["", "wiki"]})
+    assert [hit.id for hit in hits] == [hit.id for hit in named]
+    assert len(hits) == 40
+    assert "forum" not in {hit.source for hit in hits}
+    # Where most is left out, the rest is listed: the index would find little else.
+    memory.add_many([{"text": f"Restart staging {at}", "source": "forum"} for at in range(60)])
+    memory.recall(_CUE)
+    assert asked[-1].wide.ids is not None
 
 
 def test_it_holds_for_the_namespace_alone_survives_and_can_be_reset(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import threading
 import time
@@ -23,6 +24,8 @@ from tests.store.processes import CONTEXT, embedder
 KEYS = [f"k{number}" for number in range(6)]
 PROCESSES, THREADS = 4, 4
 OPERATIONS = size("CVX_OPERATIONS", 1_000_000, 1_500)
+PART = 20_000
+"""So many in a store: what a process costs to start, and a log to count, grows with them."""
 
 
 def clock_of(seed: int) -> int:
@@ -81,11 +84,13 @@ class Operation:
     wrote: tuple[str, str] | None = None
 
 
-def recorded(folder: Path, logs: Path, rng: random.Random) -> list[Operation]:
+def recorded(
+    folder: Path, logs: Path, rng: random.Random, generation: int, wanted: int
+) -> list[Operation]:
     """Let processes work, kill, pause and replace them, and return what they noted."""
     running = {}
-    generation, done = 100_000 * ROUND, 0
-    while done < OPERATIONS:
+    done = 0
+    while done < wanted:
         for place in range(PROCESSES):
             if place not in running:
                 generation += 1
@@ -95,7 +100,7 @@ def recorded(folder: Path, logs: Path, rng: random.Random) -> list[Operation]:
                 running[place].start()
         # However slow the machine is, something is done between two disturbances.
         before = done
-        while done < min(before + 50, OPERATIONS):
+        while done < min(before + 50, wanted):
             time.sleep(0.5 if NIGHTLY else 0.2)
             done = sum(log.read_bytes().count(b"\n") for log in logs.iterdir())
             assert all(one.exitcode in (None, -signal.SIGKILL) for one in running.values())
@@ -108,7 +113,6 @@ def recorded(folder: Path, logs: Path, rng: random.Random) -> list[Operation]:
             chosen.kill()
             chosen.join()
             running = {place: one for place, one in running.items() if one is not chosen}
-        tried("histories, operations", done // 1_000 * 1_000, 1_000)
     for one in running.values():
         one.kill()
         one.join()
@@ -168,10 +172,27 @@ def violations(operations: list[Operation], order: dict[tuple[str, str], int]) -
 @pytest.mark.requirement("B17")
 @pytest.mark.slow
 def test_reads_are_snapshots_that_never_go_back(tmp_path: Path) -> None:
-    folder, logs = tmp_path / "store", tmp_path / "logs"
-    logs.mkdir()
-    Memory.open(folder, embedder=embedder()).close()
-    operations = recorded(folder, logs, random.Random(ROUND))
+    rng, done, reads, wrong = random.Random(ROUND), 0, 0, list[str]()
+    while done < OPERATIONS:
+        part = tmp_path / str(done)
+        operations = one_history(part, rng, 100_000 * ROUND + done, min(PART, OPERATIONS - done))
+        done, reads = done + len(operations), reads + sum(o.wrote is None for o in operations)
+        wrong += violations(operations, order_of(part / "store"))
+        tried(f"histories ({len(wrong)} violations), operations", done, 1)
+        shutil.rmtree(part)
+    print(f"\n{done:,} operations, {reads:,} reads: {len(wrong)} violations")
+    assert wrong == []
+
+
+def one_history(part: Path, rng: random.Random, generation: int, wanted: int) -> list[Operation]:
+    """Make a store, and record what so many operations on it saw."""
+    (part / "logs").mkdir(parents=True)
+    Memory.open(part / "store", embedder=embedder()).close()
+    return recorded(part / "store", part / "logs", rng, generation, wanted)
+
+
+def order_of(folder: Path) -> dict[tuple[str, str], int]:
+    """Return the place of each committed value in the order of commits, of a sound store."""
     with Memory.open(folder, embedder=embedder()) as memory:
         assert memory.admin.check() == []
         versions = [
@@ -179,11 +200,7 @@ def test_reads_are_snapshots_that_never_go_back(tmp_path: Path) -> None:
             for event in memory.events()
             for version in (*memory.get(event).history, event)
         ]
-    order = {(key, text): at for at, (_, key, text) in enumerate(sorted(versions))}
-    wrong = violations(operations, order)
-    reads = sum(one.wrote is None for one in operations)
-    print(f"\n{len(operations):,} operations, {reads:,} reads: {len(wrong)} violations")
-    assert wrong == []
+    return {(key, text): at for at, (_, key, text) in enumerate(sorted(versions))}
 
 
 def test_the_checker_sees_each_kind_of_violation() -> None:

@@ -322,7 +322,7 @@ def test_an_episode_recorded_after_its_events_stops_no_look_back(
     def late(lines: Lines) -> None:
         for told in lines:
             if told.get("table") == "episodes":
-                told["recorded"] = 2**61
+                told["recorded"] = 2**57
 
     path = changed(rich, tmp_path / "all.jsonl", late)
     import_export(tmp_path / "new", path)

@@ -6,6 +6,7 @@ import copy
 import pickle
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,8 @@ from cvx.errors import (
     UnknownError,
 )
 from cvx.index import RawIndex
-from cvx.memory import Memory
+from cvx.memory import Memory, doctor
+from cvx.recall import Pipeline
 from cvx.types import Cue, Filter
 from tests.store.facade import memory
 from tests.store.processes import embedder
@@ -51,11 +53,32 @@ def test_a_store_is_opened_again_without_its_settings(tmp_path: Path) -> None:
     for odd in ("", " ", LexicalEmbedder):
         with pytest.raises(InvalidInputError, match=r"^embedder is"):
             Memory(embedder=odd)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match=r"^path is"):
-        Memory.open("")
     with pytest.raises(InvalidInputError, match="give lexical"):
         Memory.open(tmp_path / "new", embedder="no-such-thing")
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("odd", [None, 3, 1.5, b"m", "", " ", "a\0b", "x" * 5000, object(), ["m"]])
+def test_what_no_folder_can_be_called_is_refused_by_name(tmp_path: Path, odd: Any) -> None:
+    for name, call in (
+        ("path", Memory.open),
+        ("path", doctor.check),
+        ("path", lambda path: doctor.repair(path, tmp_path / "new")),
+        ("target", lambda path: doctor.repair(tmp_path, path)),
+    ):
+        with pytest.raises(InvalidInputError, match=f"^{name} is .*: give the path of a folder"):
+            call(odd)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_errors_name_the_argument_and_no_endless_number(memory: Memory) -> None:
+    with pytest.raises(InvalidInputError, match=r"^task is 0: give a str"):
+        memory.episode(task=0)  # type: ignore[arg-type]
+    with pytest.raises(
+        InvalidInputError, match=r"^reach is 1000000000[0-9]*\.\.\.: give"
+    ) as caught:
+        Pipeline(reach=10**100)
+    assert len(str(caught.value)) < 100
 
 
 def test_an_embedder_that_a_store_cannot_make_is_asked_for(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cvx.errors import InvalidInputError
+from cvx.errors import FileError, InvalidInputError
 from cvx.types import DEFAULT_NAMESPACE, Cue, Vector
 
 _KINDS = {"time": int, "speaker": int, "group": str, "category": str, "namespace": str}
@@ -68,11 +68,16 @@ def read_labels(path: Path) -> list[Label]:
 
     Raises
     ------
+    FileError
+        It is not there, or cannot be read.
     InvalidInputError
         A line that is no such object, named by its number; no line at all, or no text.
     """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
+    except OSError as error:
+        why = error.strerror
+        raise FileError(f"{path} cannot be read ({why}): give a file of labels") from error
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"{path.name} is no text in UTF-8 ({error}): save it so") from error
     out = []

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 
-from cvx.arguments import some_texts
+from cvx.arguments import a_folder, some_texts
 from cvx.errors import DamagedStoreError, InvalidInputError, RecordIOError, SettingsMismatchError
 from cvx.store import IndexKind, Store
 from cvx.store.doctor import Report, Salvaged, examine, salvage
@@ -41,7 +40,7 @@ def check(
     StoreNotFoundError, StoreVersionError
         There is no store, or none of this version.
     InvalidInputError
-        An empty text to look for.
+        A path that no folder can have; an empty text to look for.
 
     Examples
     --------
@@ -55,7 +54,7 @@ def check(
     >>> report.sound, report.rows["events"]
     (True, 1)
     """
-    folder = Path(path)
+    folder = a_folder("path", path)
     looked_for = some_texts("look_for", look_for)
     if not all(map(str.strip, looked_for)):
         raise InvalidInputError("look_for: give texts that say something")
@@ -81,13 +80,16 @@ def repair(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Salv
 
     Raises
     ------
+    InvalidInputError
+        A path that no folder can have.
     StoreNotFoundError, FileError, RecordIOError, StoreVersionError, DamagedStoreError
         As for ``cvx.store.doctor.salvage``.
     """
-    saved = salvage(Path(path), Path(target))
+    new = a_folder("target", target)
+    saved = salvage(a_folder("path", path), new)
     with suppress(SettingsMismatchError):
         # A store that no memory opened yet says nothing of its vectors.
-        store = Store(Path(target), IndexKind.of(Path(target)))
+        store = Store(new, IndexKind.of(new))
         try:
             store.snapshot()
         finally:

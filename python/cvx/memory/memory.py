@@ -17,6 +17,7 @@ import numpy as np
 from cvx.arguments import (
     Check,
     a_flag,
+    a_folder,
     a_mapping,
     a_share,
     a_text,
@@ -290,7 +291,7 @@ class Memory:
     @classmethod
     @checked(
         **_OPENING,
-        path=one_of(str, os.PathLike, called="the path of a folder"),
+        path=a_folder,
         create=a_flag,
         read_only=a_flag,
     )
@@ -339,8 +340,6 @@ class Memory:
         StoreVersionError, DamagedStoreError, RecordIOError
             The record cannot be read.
         """
-        if not os.fspath(path):
-            raise wrong("path", path, "the path of a folder")
         kept = {"clock": clock, "preset": preset, "tokenizer": tokenizer}
         return cls.__new__(cls)._set_up(
             Path(path), embedder, dim, metric, kept, seed=seed, create=create, read_only=read_only
@@ -1324,6 +1323,7 @@ class Memory:
             self._shared.store.close()
 
     @checked(
+        task=optional(a_text),
         entity=optional(a_text),
         id=optional(whole(0)),
         trust=optional(a_share),

@@ -418,7 +418,7 @@ def rank(
         order = order[:0]
     trace.below_floor, trace.held = len(table) - len(order), view.size
     if pipeline.guard is not None:
-        order = pipeline.guard.ordered(view, table, total, order)
+        order = pipeline.guard.ordered(view, table, scored, order)
     return Ranking(table, scored, order, total, relevance, columns, weights)
 
 

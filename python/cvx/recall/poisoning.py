@@ -7,9 +7,9 @@ each takes away an advantage that an honest memory seldom has, and says so among
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,9 @@ _HELD = 0.85
 _FEWEST_WORDS = 5
 _SHARED, _SHARED_WORDS = 0.7, 4
 """Share of the cue's content words, and how many of them, that memories say alike."""
+_AGAIN, _FEW, _SECOND = (2, 3), 5, 0.7
+"""For leaving the first place alone: how many words of a cue of at most five, and of more; and what
+share of the score takes that place (rfc 0072)."""
 _SMALL = 0.1
 """A labelled source that holds less than this share of the memories is a small one."""
 _DOUBT = 0.5
@@ -73,7 +76,9 @@ class Guard:
     crowds : bool, default True
         A question is seldom answered twice in its own words: where several memories of a labelled
         source that holds less than a tenth of the memories say the same four content words of the
-        cue or more, 70% of them, they lose half.
+        cue or more, 70% of them, they lose half. Where one says three of them as another one does
+        (two of a cue of five or fewer), or was doubted, it leaves the first place to a memory that
+        scores at least 70% of it, of a source that is not so small or of no label.
     orders : bool, default True
         A text that reads like an order to a model loses half.
     hubs : bool, default True
@@ -84,7 +89,8 @@ class Guard:
         Of near copies the best counts, the others lose half.
     shares : bool, default True
         A labelled source that holds less than half of the memories takes no more than half of the
-        first places, as long as something else scores at least 80% of what is held back.
+        first places, however many are taken, as long as something else scores at least 80% of what
+        is held back.
 
     References
     ----------
@@ -135,35 +141,51 @@ class Guard:
         return scored
 
     def ordered(
-        self, view: VisibleEvents, table: Candidates, total: Column, order: IntArray
+        self, view: VisibleEvents, table: Candidates, scored: Scored, order: IntArray
     ) -> IntArray:
-        """Return a ranking in which no labelled source takes more than its share of the head."""
-        codes = view.corpus.sources
-        head = order[: min(view.k + _FIRST, _MOST)]
-        held, scores = codes[table.rows[head]].tolist(), total[head].tolist()
-        if not self.shares or len(set(held)) < 2:
+        """Return a ranking whose first place stands on more than one small source's word.
+
+        And in which no labelled source takes more than its share of any first places.
+        """
+        rows, scores = table.rows[order], scored.total[order].tolist()
+        held = view.corpus.sources[rows].tolist()
+        if len(set(held)) < 2:
             return order
-
-        @cache
-        def large(code: int) -> bool:
-            return not code or _share(view, code) > 0.5
-
-        waiting, taken, counts = list(range(len(held))), list[int](), Counter[int]()
-        while waiting:
-            room = (len(taken) + 2) // 2
-            free = (at for at in waiting if counts[held[at]] < room or large(held[at]))
-            first, best = waiting[0], next(free, waiting[0])
-            if scores[best] < _RIVAL * scores[first]:
-                best = first
-            waiting.remove(best)
-            taken.append(best)
-            counts[held[best]] += 1
-        return np.concatenate([order[taken], order[len(held) :]])
+        share = cache(partial(_share, view))
+        places = list(range(len(held)))
+        if self.crowds and held[0] and share(held[0]) < _SMALL:
+            head = rows[: min(view.k + _FIRST, _MOST)]
+            if any(doubt[order[0]] > 0 for _, doubt, _ in scored.doubts) or _repeated(view, head):
+                rivals = (
+                    at
+                    for at in range(1, len(head))
+                    if scores[at] >= _SECOND * scores[0] and share(held[at]) >= _SMALL
+                )
+                places.insert(0, places.pop(next(rivals, 0)))
+        if not self.shares:
+            return order[places]
+        coming, back, taken, counts = deque(places), deque[int](), list[int](), Counter[int]()
+        while coming or back:
+            # Only what one source holds is ever held back: no two can have half of the places.
+            first = back[0] if back else coming[0]
+            code, room = held[first], (len(taken) + 2) // 2
+            if counts[code] >= room and share(code) <= 0.5:
+                while coming and held[coming[0]] == code:
+                    back.append(coming.popleft())
+                if coming and scores[coming[0]] >= _RIVAL * scores[first]:
+                    first = coming[0]
+            taken.append(back.popleft() if back and first == back[0] else coming.popleft())
+            counts[held[first]] += 1
+        return order[taken]
 
 
 def _share(view: VisibleEvents, code: int) -> float:
-    """Return the share of what the asker may read that a source holds."""
-    return float((view.readable & (view.corpus.sources == code)).sum()) / max(1, view.size)
+    """Return the share of what the asker may read that a source holds; all, of no label."""
+    return (
+        1.0
+        if not code
+        else float((view.readable & (view.corpus.sources == code)).sum()) / max(1, view.size)
+    )
 
 
 def _echoing(
@@ -225,6 +247,17 @@ def _crowding(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.bool_]:
         if codes[one] == codes[two] and len(held[one] & held[two]) >= least:
             out[[one, two]] = True
     return out
+
+
+def _repeated(view: VisibleEvents, rows: IntArray) -> bool:
+    """Return whether the first text says words of the cue that another of its source says, too."""
+    asked = set(content_words(view.cue.words()))
+    least = _AGAIN[len(asked) > _FEW]
+    codes = view.corpus.sources[rows]
+    first, *others = (
+        asked.intersection(content_words(text)) for text in view.texts(rows[codes == codes[0]])
+    )
+    return any(len(first & one) >= least for one in others)
 
 
 def vectors_of(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.float32]:

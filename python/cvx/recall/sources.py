@@ -87,11 +87,11 @@ class Dense:
             return NOTHING
         wanted = pool = view.pool(self.pool)
         while True:
-            ids, distances = view.index.search(view.vector, wanted, where=view.scope.where)
+            ids, distances = view.index.search(view.vector, wanted, where=view.scope.wide)
             found = first_of_each(view.corpus.rows_of_nodes(ids), view.to_similarity(distances))
             shown = view.visible[found.rows]
-            # Aliases of one event, and what was put away where failures are asked for too, take
-            # places: look further until there are enough.
+            # Aliases of one event, what was put away where failures are asked for too, and sources
+            # that are left out take places: look further until there are enough.
             if int(shown.sum()) >= pool or len(ids) < wanted:
                 return Found(found.rows[shown][:pool], found.scores[shown][:pool])
             wanted *= 2

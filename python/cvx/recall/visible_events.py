@@ -98,6 +98,9 @@ class Scope:
     ----------
     where : Filter
         For the index; ``ids`` are nodes.
+    wide : Filter
+        The same without a list of ids that says which sources are left out: for a search whose
+        results are held against ``visible`` (rfc 0072).
     sql : str
         A condition over the columns of ``events``.
     values : list
@@ -111,6 +114,7 @@ class Scope:
     """
 
     where: Filter
+    wide: Filter
     sql: str
     values: list[object]
     readable: Mask
@@ -132,7 +136,7 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
     if asker.where == _ANYTHING and plain in corpus.scopes:
         return corpus.scopes[plain]
     spaces = visible_spaces(asker.namespace, asker.also, corpus.public_namespaces())
-    visible = np.zeros(len(corpus), dtype=bool)
+    visible = failing = np.zeros(len(corpus), dtype=bool)
     for where in asker.where:
         _check_range("since", _time(where.since), "until", _time(where.until))
         _check_range("min_reward", where.min_reward, "max_reward", where.max_reward)
@@ -141,25 +145,27 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
         codes = corpus.source_codes
         out = [codes[one] for one in asker.left_out(where) if one in codes]
         if out:
-            base = base & ~np.isin(corpus.sources, out)
+            failing = base & np.isin(corpus.sources, out)
+            base = base & ~failing
         visible = visible | _narrowed(corpus, base, where)
     sql, values = _sql(asker)
     outcomes = {where.outcome or asker.outcome for where in asker.where}
     recallable = _RECALLABLE[outcomes.pop()] if len(outcomes) == 1 else None
     readable = corpus.base_mask(tuple(spaces), recallable)
-    if (
-        len(asker.where) == 1
-        and not out
-        and all(getattr(where, part) is None for part in _OF_RECORD)
-    ):
-        inside = where._replace(
-            namespaces=asked,
-            ids=None if where.ids is None else corpus.nodes_of(np.flatnonzero(visible)),
-        )
-    else:
-        inside = Filter(namespaces=spaces, ids=corpus.nodes_of(np.flatnonzero(visible)))
-    inside = inside._replace(recallable=recallable, outcome=None)
-    found = Scope(inside, sql, values, readable, visible, int(np.count_nonzero(readable)))
+    simple = len(asker.where) == 1 and all(getattr(where, part) is None for part in _OF_RECORD)
+    nodes = None
+    if not simple or out or where.ids is not None:
+        nodes = corpus.nodes_of(np.flatnonzero(visible))
+    inside = wide = Filter(namespaces=spaces, ids=nodes, recallable=recallable)
+    if simple:
+        ids = None if where.ids is None else nodes
+        wide = where._replace(namespaces=asked, ids=ids, recallable=recallable, outcome=None)
+        inside = inside if out else wide
+    if np.count_nonzero(failing) > np.count_nonzero(visible):
+        # Most of what would be found was left out again.
+        wide = inside
+    size = int(np.count_nonzero(readable))
+    found = Scope(inside, wide, sql, values, readable, visible, size)
     if asker.where == _ANYTHING:
         corpus.scopes[plain] = found
     return found

@@ -28,6 +28,7 @@ from cvx.store.rows import MOST_ID, episode_of, event_of, unpacked
 from cvx.types import ENTITY_KEY, Edge
 from cvx.validation import (
     DEEPEST,
+    LAST_RECORDED,
     check_edge,
     check_episode,
     check_event,
@@ -372,7 +373,7 @@ def _check_version(_name: str, entry: Any) -> None:
     told = unpacked(before)
     for column in ("node", "recorded"):
         if told[column] is not None:
-            (_id if column == "node" else storable_time)(column, told[column])
+            _FIELDS.get(column, _id)(column, told[column])
     storable_text("the text of a version", told["text"])
     check_event(event_of([{**_PLAIN_EVENT, **told}[name] for name in rows.COLUMNS["events"]]))
 
@@ -395,7 +396,7 @@ def _check_link_change(name: str, entry: Any) -> None:
         if state is not None:
             told = dict(zip(("weight", "why", "evidence", "recorded"), state, strict=True))
             a_share("weight", told["weight"])
-            storable_time("recorded", told["recorded"])
+            _FIELDS["recorded"]("recorded", told["recorded"])
             _check_link({"from_node": a, "to_node": b, "kind": kind, **told})
     if before is None and after is None:
         raise ValueError("a link that neither was nor is")
@@ -413,7 +414,8 @@ _FIELDS: Mapping[str, Check] = {
     **dict.fromkeys(("event_id", "episode_id", "episode", "decision_id", "seq"), _id),
     **dict.fromkeys(("from_node", "to_node"), _id),
     **dict.fromkeys(("reward", "weight", "before", "after"), a_share),
-    **dict.fromkeys(("recorded", "last_used"), storable_time),
+    "recorded": whole(0, LAST_RECORDED),
+    "last_used": storable_time,
     "recallable": whole(0, 1),
     "chain": whole(0, 2**32 - 1),
 }

@@ -34,7 +34,7 @@ from cvx.store.rows import (
     with_entity,
 )
 from cvx.types import UNNAMED_ENTITIES, Decision, Edge, Episode, Event, Vector
-from cvx.validation import FURTHEST, check_edge, check_episode, storable_text
+from cvx.validation import LAST_RECORDED, check_edge, check_episode, storable_text
 
 _COUNTERS = ("next_node", "next_event", "next_decision")
 
@@ -79,10 +79,10 @@ class Writer:
                 f"the journal ends with {tail}, which is no change: save what is sound with "
                 "`cvx doctor --repair NEW_FOLDER`"
             )
-        if type(last) is not int or last >= FURTHEST:
+        if type(last) is not int or last >= LAST_RECORDED:
             # A time that nobody wrote here: what follows it goes on from the last that was.
             sound = "SELECT ifnull(max(recorded), 0) FROM journal WHERE recorded < ?"
-            last = connection.execute(sound, (FURTHEST,)).fetchone()[0]
+            last = connection.execute(sound, (LAST_RECORDED,)).fetchone()[0]
         self.tail = Tail(*tail)
         self.recorded = max(now, last + 1)
         found = dict(

@@ -96,9 +96,11 @@ def _checks(
             db, damaged("events") | _owners(db, damaged("aliases"))
         ),
         lambda: record_checks.orphans(db),
+        lambda: record_checks.settings(db),
         lambda: record_checks.counters(db),
         lambda: record_checks.gaps(db),
         lambda: record_checks.breaks(db, damaged("journal")),
+        lambda: record_checks.backward_times(db, damaged("journal")),
         lambda: folder_checks.misplaced(seen),
         lambda: folder_checks.lock_and_tail(db, seen),
         lambda: folder_checks.snapshots(db, folder, seen, kind),

@@ -12,7 +12,8 @@ from cvx.store import fulltext, rows
 from cvx.store.database import lenient
 from cvx.store.doctor.findings import Check, Finding
 from cvx.store.history import FIRST_KEPT, number_of
-from cvx.store.row_validation import RowCheck, node_bound
+from cvx.store.row_validation import TAKEN_OVER, RowCheck, may_say, node_bound
+from cvx.validation import LAST_RECORDED
 
 _MOST = 1000
 _DAY = 24 * 3_600_000_000
@@ -206,6 +207,27 @@ def counters(db: sqlite3.Connection) -> Iterator[Finding]:
             )
 
 
+def settings(db: sqlite3.Connection) -> Iterator[Finding]:
+    """Name what the record says of itself, or fails to say, as cvx never does."""
+    told = dict(db.execute("SELECT key, value FROM meta"))
+    wrong = {
+        name: f"it is {str(value)[:40]!r}, which cvx never writes"
+        for name, value in told.items()
+        if name in TAKEN_OVER and name not in COUNTERS and not may_say(name, value)
+    }
+    needed = ("uuid", *VECTORS) if "embedder" in told else ("uuid",)
+    missing = {name: "the record does not say it" for name in needed if name not in told}
+    first = first_kept(db)
+    if FIRST_KEPT in told.keys() - wrong.keys() and int(told[FIRST_KEPT]) != first:
+        wrong[FIRST_KEPT] = f"it is {told[FIRST_KEPT]}, and the journal begins with {first}"
+    for name, what in (wrong | missing).items():
+        yield Finding(Check.VALUE, f"meta ['{name}']", what, "meta", (name,))
+
+
+VECTORS = ("embedder", "dim", "metric")
+"""What a record says of its vectors, all of it or nothing."""
+
+
 COUNTERS: Mapping[str, tuple[str, int]] = {
     "next_node": (_NODES, -1),
     "next_event": ("(SELECT event_id AS node FROM events)", 0),
@@ -231,7 +253,7 @@ PLACEHOLDER = "lost"
 
 def gaps(db: sqlite3.Connection) -> Iterator[Finding]:
     """Name runs of numbers that are missing, at the end too."""
-    expected, previous = _first_kept(db), 0
+    expected, previous = first_kept(db), 0
     for (seq,) in db.execute("SELECT seq FROM journal ORDER BY seq"):
         if seq != expected:
             yield _gap(expected, seq - 1)
@@ -241,10 +263,12 @@ def gaps(db: sqlite3.Connection) -> Iterator[Finding]:
         yield _gap(previous + 1, given[0])
 
 
-def _first_kept(db: sqlite3.Connection) -> int:
-    """Return from which number on the journal is kept."""
-    found = db.execute("SELECT value FROM meta WHERE key = ?", (FIRST_KEPT,)).fetchone()
-    return (number_of(str(found[0])) if found else None) or 1
+def first_kept(db: sqlite3.Connection) -> int:
+    """Return from which number on the journal is kept: as it says, unless it begins before."""
+    told = "SELECT value FROM meta WHERE key = ?"
+    found = db.execute(f"SELECT ({told}), (SELECT min(seq) FROM journal)", (FIRST_KEPT,)).fetchone()
+    said = number_of(None if found[0] is None else str(found[0])) or 1
+    return said if type(found[1]) is not int else max(1, min(said, found[1]))
 
 
 def _gap(first: int, last: int) -> Finding:
@@ -258,9 +282,12 @@ def _gap(first: int, last: int) -> Finding:
 
 
 def clock_ahead(db: sqlite3.Connection) -> Iterator[Finding]:
-    """Name the last change where it is recorded far ahead of the clock of this machine."""
-    (last,) = db.execute("SELECT max(recorded) FROM journal").fetchone()
-    ahead = (last - time.time_ns() // 1000) / _DAY if isinstance(last, int) else 0
+    """Name the last change where it is recorded far ahead of the clock of this machine.
+
+    And every table with rows that are recorded after the last change.
+    """
+    (last,) = db.execute(_LAST_CHANGE).fetchone()
+    ahead = (last - time.time_ns() // 1000) / _DAY if last is not None else 0
     if ahead > 1:
         yield Finding(
             Check.CLOCK_AHEAD,
@@ -268,6 +295,33 @@ def clock_ahead(db: sqlite3.Connection) -> Iterator[Finding]:
             f"the last change is recorded {ahead:,.0f} days ahead of this machine's clock, and "
             "later ones right after it; set the clock right, or restore a copy",
         )
+    for table, names in rows.COLUMNS.items():
+        if last is not None and "recorded" in names and table != "journal":
+            found = f"SELECT count(*) FROM {table} WHERE recorded > ? AND recorded < ?"
+            (count,) = db.execute(found, (last, LAST_RECORDED)).fetchone()
+            if count:
+                what = f"{count} rows are recorded later than the last change: no look back has it"
+                yield Finding(Check.CLOCK_AHEAD, table, what, table)
+
+
+_LAST_CHANGE = (
+    "SELECT max(recorded) FROM journal"
+    f" WHERE typeof(recorded) = 'integer' AND recorded < {LAST_RECORDED}"
+)
+
+
+def backward_times(db: sqlite3.Connection, damaged: Collection[object]) -> Iterator[Finding]:
+    """Name every change that is recorded before the one before it."""
+    before = 0
+    for seq, recorded in db.execute("SELECT seq, recorded FROM journal ORDER BY seq"):
+        # Those beyond all bounds are named as values.
+        if seq in damaged or type(recorded) is not int or not 0 <= recorded < LAST_RECORDED:
+            continue
+        if recorded < before:
+            what = f"it is recorded at {recorded}, the change before it at {before}"
+            where = f"journal [{seq}]"
+            yield Finding(Check.JOURNAL, where, what, "journal", (seq,))
+        before = recorded
 
 
 def breaks(db: sqlite3.Connection, damaged: Collection[object]) -> Iterator[Finding]:
@@ -277,7 +331,7 @@ def breaks(db: sqlite3.Connection, damaged: Collection[object]) -> Iterator[Find
     history; only what is younger than the last erase can be held to it.
     """
     start = db.execute("SELECT ifnull(max(seq), 0) FROM journal WHERE op = 'erase'").fetchone()[0]
-    before: tuple[int, int] | None = (0, 0) if start == 0 and _first_kept(db) == 1 else None
+    before: tuple[int, int] | None = (0, 0) if start == 0 and first_kept(db) == 1 else None
     for seq, body, chain in db.execute(
         "SELECT seq, body, chain FROM journal WHERE seq >= ? ORDER BY seq", (start,)
     ):

@@ -17,17 +17,20 @@ from cvx.store.database import connect_to_read, tail_of
 from cvx.store.doctor.record_checks import (
     COUNTERS,
     PLACEHOLDER,
+    VECTORS,
     breaks,
+    first_kept,
     gaps,
     highest_id,
     orphans,
 )
 from cvx.store.files import refuse_foreign
+from cvx.store.history import FIRST_KEPT
 from cvx.store.new_store import founded
 from cvx.store.row_validation import RowCheck, may_say
 from cvx.store.schema import check_version
 from cvx.store.writer import Writer
-from cvx.validation import cleaned
+from cvx.validation import LAST_RECORDED, cleaned
 
 Row = tuple[Any, ...]
 _DEEPEST = 3
@@ -126,8 +129,13 @@ def _refuse_views(db: sqlite3.Connection) -> None:
 def _copy(db: sqlite3.Connection, meta: dict[str, str], write: Writer) -> Salvaged:
     new = write.connection
     counts, wrong, broken = dict.fromkeys(rows.COLUMNS, 0), dict.fromkeys(rows.COLUMNS, 0), []
-    for key, value in meta.items():
-        if may_say(key, value):
+    kept = {key: value for key, value in meta.items() if may_say(key, value)}
+    if FIRST_KEPT in kept:
+        kept[FIRST_KEPT] = str(first_kept(db))
+    # Who opens it says anew what is not known of the vectors.
+    unknown = () if kept.keys() >= {*VECTORS} else (*VECTORS, "index")
+    for key, value in kept.items():
+        if key not in unknown:
             write.set_meta(key, value)
     check = RowCheck.of(new)
     for table in rows.COLUMNS:
@@ -155,6 +163,7 @@ def _copy(db: sqlite3.Connection, meta: dict[str, str], write: Writer) -> Salvag
     missing = [*gaps(new)]
     for gap in missing:
         _fill_gap(new, *(int(str(number)) for number in gap.key))
+    _put_in_order(new)
     write.tail = tail_of(new)
     if missing or next(breaks(new, ()), None) is not None:
         # No index follows what came before.
@@ -187,6 +196,9 @@ def _clean(name: str, value: Any) -> Any:
     if name in ("tags", "metadata"):
         with suppress(ValueError, RecursionError):
             return json.dumps(cleaned(json.loads(value)), separators=(",", ":"))
+    if name == "recorded" and type(value) is int:
+        # A time that nobody wrote; what was recorded then is right all the same.
+        return value if 0 <= value < LAST_RECORDED else 0
     return cleaned(value) if isinstance(value, str) else value
 
 
@@ -204,6 +216,26 @@ def _fill_gap(db: sqlite3.Connection, first: int, last: int) -> None:
     for seq in range(first, last + 1):
         row = (seq, recorded, PLACEHOLDER, "[]", chain)
         db.execute(rows.insert_sql("journal"), (*row, rows.row_crc(*row)))
+
+
+def _put_in_order(db: sqlite3.Connection) -> None:
+    """Let no change be recorded before the one before it, and no row after the last."""
+    kept = [0, 0]
+    listed = db.execute("SELECT seq, recorded FROM journal ORDER BY seq").fetchall()
+    for _, recorded in listed:
+        if kept[-2] <= recorded < kept[-1]:
+            # The one before alone is late.
+            kept[-1] = recorded
+        kept.append(max(recorded, kept[-1]))
+    kept = kept[2:]
+    moved = [(now, seq) for (seq, was), now in zip(listed, kept, strict=True) if was != now]
+    db.executemany("UPDATE journal SET recorded = ? WHERE seq = ?", moved)
+    if moved:
+        db.execute(rows.renew_crc_sql("journal", "1"))
+    for table, names in rows.COLUMNS.items():
+        if kept and "recorded" in names:
+            db.execute(f"UPDATE {table} SET recorded = ?1 WHERE recorded > ?1", kept[-1:])
+            db.execute(rows.renew_crc_sql(table, "recorded = ?"), kept[-1:])
 
 
 def _readable(db: sqlite3.Connection, table: str) -> tuple[bool, list[Row]]:

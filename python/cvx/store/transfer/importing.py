@@ -15,7 +15,15 @@ from cvx.errors import (
 from cvx.index import RawIndex
 from cvx.store import fulltext, rows
 from cvx.store.database import tail_of
-from cvx.store.doctor.record_checks import COUNTERS, breaks, gaps, highest_id, orphans
+from cvx.store.doctor.record_checks import (
+    COUNTERS,
+    backward_times,
+    breaks,
+    gaps,
+    highest_id,
+    orphans,
+    settings,
+)
 from cvx.store.failpoints import reach
 from cvx.store.lock import Tail
 from cvx.store.prompt_injection import reads_like_an_order, tags_with_mark
@@ -235,7 +243,8 @@ def _take_counters(write: Writer, header: Header) -> None:
 
 def _check_whole(db: sqlite3.Connection, header: Header) -> None:
     """Ask what the doctor would find between rows that are each sound."""
-    for finding in (*orphans(db), *gaps(db), *breaks(db, ())):
+    journal = (*gaps(db), *breaks(db, ()), *backward_times(db, ()))
+    for finding in (*orphans(db), *journal, *settings(db)):
         raise ExportError(
             f"the export contradicts itself: {finding.where}: {finding.what}. Nothing was taken in"
         )
