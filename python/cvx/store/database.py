@@ -446,7 +446,7 @@ class Database:
             self._db.execute("BEGIN")
             tail_of(self._db)
         # Whoever lets go of it closes it.
-        weakref.finalize(self, _open_connections.pop, id(self._db), None)
+        weakref.finalize(self, _close, self._db)
         return self._db
 
 
@@ -454,8 +454,9 @@ _open_connections: dict[int, sqlite3.Connection] = {}
 
 
 def _close(db: sqlite3.Connection) -> None:
-    _open_connections.pop(id(db), None)
-    db.close()
+    # One of before a fork is nothing that the child may close.
+    if _open_connections.pop(id(db), None) is not None:
+        db.close()
 
 
 def _after_fork_in_child() -> None:
