@@ -1283,8 +1283,8 @@ class Memory:
         It reads the same file; what was changed since then is kept in RAM, and what was added is
         taken out of the newest snapshot of the index. Where more was added than there was, an
         event has another version since, or there is no snapshot, an index is made in RAM; a
-        memory in RAM is copied. Until it is closed, or nobody holds it any more, it goes on to
-        show what is erased from now on, and the log beside the database keeps all that is written.
+        memory in RAM is copied. Until it is closed, or nobody holds it any more, the log beside
+        the database keeps all that is written. Erasing or compacting closes it.
 
         Parameters
         ----------

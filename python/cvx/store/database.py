@@ -438,7 +438,8 @@ class Database:
     def stay(self) -> Connection:
         """See the rows for good as they are now, whoever writes; tables in RAM may cover them.
 
-        Until it is closed, the write-ahead log keeps what is written meanwhile.
+        Until it is closed, the write-ahead log keeps what is written meanwhile; ``end_views``
+        closes it.
         """
         self._one_connection, self.follower_lock = True, self.mutex
         self._db.create_function("cvx_crc", -1, rows.row_crc, deterministic=True)
@@ -447,10 +448,20 @@ class Database:
             tail_of(self._db)
         # Whoever lets go of it closes it.
         weakref.finalize(self, _close, self._db)
+        _views[id(self)] = self
         return self._db
+
+    def end_views(self) -> None:
+        """Close all that stay what they were, of this file and in this process."""
+        own = os.path.realpath(self.path)
+        # References are listed at once: another thread may make a view meanwhile.
+        for view in (one() for one in _views.valuerefs()):
+            if view is not None and view is not self and os.path.realpath(view.path) == own:
+                view.close()
 
 
 _open_connections: dict[int, sqlite3.Connection] = {}
+_views: weakref.WeakValueDictionary[int, Database] = weakref.WeakValueDictionary()
 
 
 def _close(db: sqlite3.Connection) -> None:

@@ -151,6 +151,8 @@ class Record:
     def compact(self) -> bool:
         """Write the database anew, without free pages, and empty the write-ahead log.
 
+        Views of the past that this process has of it are closed: they show what is gone.
+
         Returns
         -------
         bool
@@ -158,6 +160,8 @@ class Record:
         """
         with self.locked(), self.database.typed_errors():
             db = self._transactions.writable()
+            if self.path != ":memory:":
+                self.database.end_views()
             db.execute("VACUUM")
             reach("erase.vacuumed")
             busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
