@@ -89,7 +89,7 @@ def test_words_that_came_later_find_nothing(memory: Memory) -> None:
     past = memory.as_of(then)
 
     def holding(one: Memory, word: str) -> list[int]:
-        return one.record.holders(word, most=9).tolist()
+        return [int(event) for event in one.record.holders(word, most=9)]
 
     assert [holding(memory, word) for word in ("quercus", "ulmus", "elm")] == [
         [oak.id],

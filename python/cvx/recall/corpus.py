@@ -138,6 +138,7 @@ class Corpus:
         self.alias_nodes = np.zeros(0, dtype=np.int64)
         self._postings = Postings(self.record, self)
         self._masks: dict[tuple[tuple[str, ...], bool | None], Mask] = {}
+        self._spans: dict[tuple[tuple[str, ...], bool | None], slice] = {}
         # By who asks: what may be seen where no filter narrows it.
         self.scopes: dict[tuple[object, ...], Scope] = {}
         self._passages: dict[tuple[str, ...], bool] = {}
@@ -230,6 +231,7 @@ class Corpus:
             self._postings.forget()
         if changed or len(self) != known:
             self._masks.clear()
+            self._spans.clear()
             self._postings.extents.clear()
             self.scopes.clear()
             self._named.clear()
@@ -365,6 +367,14 @@ class Corpus:
                 known &= self.recallable == recallable
             self._masks[(spaces, recallable)] = known
         return known
+
+    def span(self, spaces: tuple[str, ...], recallable: bool | None) -> slice:
+        """Return the rows from the first to the last of a ``base_mask``: others' lie around it."""
+        name = spaces, recallable
+        if name not in self._spans:
+            rows = np.flatnonzero(self.base_mask(*name))
+            self._spans[name] = slice(*(rows[[0, -1]] + (0, 1))) if len(rows) else slice(0)
+        return self._spans[name]
 
     def names(self, spaces: tuple[str, ...]) -> dict[str, frozenset[int]]:
         """Return the words that name an entity in these spaces; see `NameIndex.names`."""
