@@ -137,13 +137,13 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
         _check_range("since", _time(where.since), "until", _time(where.until))
         _check_range("min_reward", where.min_reward, "max_reward", where.max_reward)
         asked = spaces if where.namespaces is None else narrowed(spaces, where.namespaces)
-        name = tuple(asked), _RECALLABLE[where.outcome or asker.outcome]
-        base = corpus.base_mask(*name)
+        which = tuple(asked), _RECALLABLE[where.outcome or asker.outcome]
+        base = corpus.base_mask(*which)
         codes = corpus.source_codes
         out = [codes[one] for one in asker.left_out(where) if one in codes]
         if out:
             base = base & ~np.isin(corpus.sources, out)
-        visible |= _narrowed(corpus, base, corpus.span(*name), where)
+        visible |= _narrowed(corpus, base, corpus.span(*which), where)
     sql, values = _sql(asker)
     outcomes = {where.outcome or asker.outcome for where in asker.where}
     recallable = _RECALLABLE[outcomes.pop()] if len(outcomes) == 1 else None
