@@ -198,6 +198,7 @@ def change(drawn: Drawn, folder: Path) -> dict[str, Any]:
     vectors = iter(Hashed(drawn.dim).embed([f"thing {turn}" for turn in range(3 * CHANGES)]))
     step = drawn.events // (CHANGES + 1)
     with opened(drawn, folder) as memory:
+        begun = memory.record.now()
 
         def add() -> int:
             return memory.add("a new thing", vector=next(vectors), namespace="n0").id
@@ -227,7 +228,10 @@ def change(drawn: Drawn, folder: Path) -> dict[str, Any]:
         report["advise"], report["end"] = quantiles(advised), quantiles(ended)
         away = [measured(partial(memory.forget, turn * step + 7))[1] for turn in range(CHANGES)]
         report["forget"] = quantiles([spent["cpu_s"] for spent in away])
-        # What erases makes the index anew, so that nothing of the vector stays.
+        own = own_mb()
+        past, spent = measured(partial(memory.as_of, begun))
+        report["as_of_s"], report["as_of_mb"] = spent["cpu_s"], own_mb() - own
+        past.close()
         report["erase_s"] = measured(partial(memory.erase, step + 9))[1]["cpu_s"]
     return report
 
@@ -284,6 +288,8 @@ def table(told: dict[str, Any], events: int) -> Iterator[str]:
         found = where[name]
         yield f"{name:10} p50 {found['p50_ms']:9.2f} ms   p99 {found['p99_ms']:9.2f} ms"
     yield f"erase one      {changed['erase_s']:9.2f} s"
+    if "as_of_s" in changed:
+        yield f"as_of          {changed['as_of_s']:9.2f} s, {changed['as_of_mb']} MB of its own"
     disk = taken["record_bytes"] / events, taken["index_bytes"] / events
     yield f"disk       {disk[0]:.0f} bytes an event in the record, {disk[1]:.0f} in the index"
     yield (

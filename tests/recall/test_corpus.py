@@ -132,6 +132,32 @@ def test_neighbours_are_those_of_the_sorted_session(
     assert len({int(lines.sessions[run[0]]) for run in runs}) == len(runs)
 
 
+@pytest.mark.parametrize("count", [11, 12, 300])
+def test_columns_read_in_parts_are_those_read_at_once(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, chance = room(), random.Random(count)
+    for _ in range(count):
+        said = {"speaker": chance.choice("ab"), "title": chance.choice("cd")}
+        if chance.random() < 0.3:
+            said["session"] = chance.choice("ef")
+        memory.add(f"x {chance.random()}", timestamp=chance.randrange(9) * 10**10, metadata=said)
+    whole = Corpus(memory.record)
+    whole.refresh()
+    monkeypatch.setattr("cvx.recall.corpus._AT_ONCE", 4)
+    parts = Corpus(memory.record)
+    parts.refresh()
+    assert len(parts) == count
+    same(parts, memory)
+    for name in ("sessions", "before", "after"):
+        assert getattr(parts.timelines, name).tolist() == getattr(whole.timelines, name).tolist()
+    assert parts.naming.saved() == whole.naming.saved()
+    memory.add("x the last", timestamp=10**11, metadata={"session": "e"})
+    for corpus in (whole, parts):
+        corpus.refresh()
+    assert parts.timelines.before.tolist() == whole.timelines.before.tolist()
+
+
 def test_a_name_in_one_namespace_is_none_in_another() -> None:
     memory = room()
     memory.add("x one", namespace="ana", entity="1", metadata={"speaker": "Ann Lee"})

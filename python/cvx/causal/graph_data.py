@@ -361,7 +361,7 @@ class GraphInRecord:
         return _in_order(map(as_causal_event, self.record.events(self._ids(where, values))))
 
     def as_of(self, time: int) -> GraphInRecord:
-        """Return what was recorded at a time; it takes a copy of the record."""
+        """Return what was recorded at a time."""
         past = as_of(self.record, time)
         return GraphInRecord(past, self._edge_kinds, namespace=self._namespace, also=self._also)
 

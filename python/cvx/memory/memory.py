@@ -1277,8 +1277,13 @@ class Memory:
         """Return the memory as it was at a time of recording.
 
         No later event, link, reward, count, decision or weight is known to it; what was erased
-        since is gone from it too. The answer is a memory of its own in RAM that refuses writes.
-        Making it copies the record.
+        since is gone from it too. The answer is a memory of its own that refuses writes.
+
+        It reads the same file; what was changed since then is kept in RAM, and what was added is
+        taken out of the newest snapshot of the index. Where more was added than there was, an
+        event has another version since, or there is no snapshot, an index is made in RAM; a
+        memory in RAM is copied. Until it is closed, or nobody holds it any more, the log beside
+        the database keeps all that is written. Erasing or compacting closes it.
 
         Parameters
         ----------
@@ -1294,7 +1299,14 @@ class Memory:
         """
         assert isinstance(recorded, int)
         record = as_of(self._shared.record, recorded)
-        past = Resources(None, self.embedder, metric=self.metric, record=record)
+        snapshots = self._shared.store.snapshots
+        past = Resources(
+            None,
+            self.embedder,
+            metric=self.metric,
+            record=record,
+            loaded=None if snapshots is None else snapshots.newest(),
+        )
         return type(self).__new__(type(self))._compose(past, self._identity)
 
     def close(self) -> None:

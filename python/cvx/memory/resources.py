@@ -65,6 +65,7 @@ class Resources(Follower):
         record: Record | None = None,
         read_only: bool = False,
         kept: Mapping[str, str] | None = None,
+        loaded: tuple[RawIndex, int] | None = None,
     ) -> None:
         self.embedder = embedder
         info = self.embedder.info()
@@ -78,6 +79,7 @@ class Resources(Follower):
             record=record,
             read_only=read_only,
             kept=kept,
+            loaded=loaded,
         )
         # What recall gave out, by what it says: the agent may bring it back as something new.
         # Any thread may recall: this and what is noted change under a mutex, for a moment.

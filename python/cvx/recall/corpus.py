@@ -41,6 +41,8 @@ _PUBLIC = space("", "public")
 _MOST_TEXTS = 20_000
 _FEWEST_PASSAGES, _LONG = 30, 250
 """Events, and characters of one, from which on a memory may be one of passages."""
+_AT_ONCE = 20_000
+"""Rows of so many events are in memory while they become columns."""
 _READ = (
     "SELECT event_id, ifnull(node, -1), timestamp, entity, namespace, visibility,"
     " ifnull(episode, -1), trust, salience, reward, recallable, state = 'active', length(text),"
@@ -138,6 +140,7 @@ class Corpus:
         self.alias_nodes = np.zeros(0, dtype=np.int64)
         self._postings = Postings(self.record, self)
         self._masks: dict[tuple[tuple[str, ...], bool | None], Mask] = {}
+        self._spans: dict[tuple[tuple[str, ...], bool | None], slice] = {}
         # By who asks: what may be seen where no filter narrows it.
         self.scopes: dict[tuple[object, ...], Scope] = {}
         self._passages: dict[tuple[str, ...], bool] = {}
@@ -214,7 +217,14 @@ class Corpus:
         ):
             self._reset()
         known, last = len(self), int(self.event_ids[-1]) if len(self) else -1
-        self._append(self.record.query(f"{_READ} WHERE event_id > ? ORDER BY event_id", (last,)))
+        later = True
+        while later:
+            found = self.record.query(
+                f"{_READ} WHERE event_id > ? ORDER BY event_id LIMIT ?", (last, _AT_ONCE + 1)
+            )
+            later = len(found) > _AT_ONCE
+            self._append(found[:_AT_ONCE], later=later)
+            last = int(self.event_ids[-1]) if len(self) else -1
         changed: set[int] = set()
         for _, _, op, body in changes:
             if op in ("state", "recallable", "version"):
@@ -230,6 +240,7 @@ class Corpus:
             self._postings.forget()
         if changed or len(self) != known:
             self._masks.clear()
+            self._spans.clear()
             self._postings.extents.clear()
             self.scopes.clear()
             self._named.clear()
@@ -251,7 +262,7 @@ class Corpus:
             )
         return op == "erase" or (op == "metadata" and renames(body))
 
-    def _append(self, found: list[tuple[Any, ...]]) -> None:
+    def _append(self, found: list[tuple[Any, ...]], *, later: bool) -> None:
         if not found:
             return
         first = len(self)
@@ -281,7 +292,12 @@ class Corpus:
             sessions.append(noted.get(key))
             spoken.append(said is not None and said[1] is not None)
         self.timelines.extend(
-            self.spaces[first:], sessions, spoken, self.episodes[first:], self.timestamps
+            self.spaces[first:],
+            sessions,
+            spoken,
+            self.episodes[first:],
+            self.timestamps,
+            later=later,
         )
 
     def _renew(self, events: Sequence[int]) -> None:
@@ -365,6 +381,14 @@ class Corpus:
                 known &= self.recallable == recallable
             self._masks[(spaces, recallable)] = known
         return known
+
+    def span(self, spaces: tuple[str, ...], recallable: bool | None) -> slice:
+        """Return the rows from the first to the last of a ``base_mask``: others' lie around it."""
+        name = spaces, recallable
+        if name not in self._spans:
+            rows = np.flatnonzero(self.base_mask(*name))
+            self._spans[name] = slice(*(rows[[0, -1]] + (0, 1))) if len(rows) else slice(0)
+        return self._spans[name]
 
     def names(self, spaces: tuple[str, ...]) -> dict[str, frozenset[int]]:
         """Return the words that name an entity in these spaces; see `NameIndex.names`."""

@@ -93,6 +93,7 @@ class Timelines:
         self._gaps: list[int] = []
         self._tails: dict[int, int] = {}
         self._next_session = 0
+        self._waits = False
         self._stream_of, *self._columns = (GrowingColumn(np.int64) for _ in range(4))
         self.sessions, self.before, self.after = (column.rows for column in self._columns)
 
@@ -103,6 +104,8 @@ class Timelines:
         spoken: Sequence[bool],
         episodes: IntArray,
         timestamps: IntArray,
+        *,
+        later: bool = False,
     ) -> None:
         """Take in rows at the end.
 
@@ -116,6 +119,8 @@ class Timelines:
             Whether it names a speaker.
         timestamps : ndarray of shape (n,), int64
             Of all rows, the new ones last.
+        later : bool, default False
+            Whether more come right after them, and all are put into order with the last.
         """
         first = len(self._stream_of.rows)
         streams = [
@@ -127,8 +132,16 @@ class Timelines:
         self.sessions, self.before, self.after = (
             column.extend(nothing) for column in self._columns
         )
-        in_order = len(streams) <= _FEW_ROWS and all(
-            self._append(row, stream, timestamps) for row, stream in enumerate(streams, start=first)
+        waited, self._waits = self._waits, later
+        if later:
+            return
+        in_order = (
+            not waited
+            and len(streams) <= _FEW_ROWS
+            and all(
+                self._append(row, stream, timestamps)
+                for row, stream in enumerate(streams, start=first)
+            )
         )
         if not in_order:
             self._sort(timestamps)

@@ -295,10 +295,11 @@ class Recent:
 
     def find(self, view: VisibleEvents) -> Found:
         """Take the latest by timestamp, up to the time of the cue."""
-        mask = view.visible & (view.timestamps <= view.now)
+        rows = np.flatnonzero(view.visible)
+        rows = rows[view.timestamps[rows] <= view.now]
         if self.least_salience > 0.0:
-            mask &= np.nan_to_num(view.corpus.salience, nan=0.0) >= self.least_salience
-        rows = np.flatnonzero(mask)
+            salience = np.nan_to_num(view.corpus.salience[rows], nan=0.0)
+            rows = rows[salience >= self.least_salience]
         times = view.timestamps[rows]
         if len(rows) > self.pool:
             newest = np.argpartition(times, -self.pool)[-self.pool :]

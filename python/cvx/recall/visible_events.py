@@ -136,18 +136,19 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
     if asker.where == _ANYTHING and plain in corpus.scopes:
         return corpus.scopes[plain]
     spaces = visible_spaces(asker.namespace, asker.also, corpus.public_namespaces())
-    visible = failing = np.zeros(len(corpus), dtype=bool)
+    visible, failing = np.zeros((2, len(corpus)), dtype=bool)
     for where in asker.where:
         _check_range("since", _time(where.since), "until", _time(where.until))
         _check_range("min_reward", where.min_reward, "max_reward", where.max_reward)
         asked = spaces if where.namespaces is None else narrowed(spaces, where.namespaces)
-        base = corpus.base_mask(tuple(asked), _RECALLABLE[where.outcome or asker.outcome])
+        which = tuple(asked), _RECALLABLE[where.outcome or asker.outcome]
+        base = corpus.base_mask(*which)
         codes = corpus.source_codes
         out = [codes[one] for one in asker.left_out(where) if one in codes]
         if out:
             failing = base & np.isin(corpus.sources, out)
             base = base & ~failing
-        visible = visible | _narrowed(corpus, base, where)
+        visible |= _narrowed(corpus, base, corpus.span(*which), where)
     sql, values = _sql(asker)
     outcomes = {where.outcome or asker.outcome for where in asker.where}
     recallable = _RECALLABLE[outcomes.pop()] if len(outcomes) == 1 else None
@@ -176,25 +177,28 @@ def _check_range(low: str, least: float | None, high: str, most: float | None) -
         raise InvalidInputError(f"{low} {least} lies above {high} {most}: give them in order")
 
 
-def _narrowed(corpus: Corpus, visible: Mask, where: Filter) -> Mask:
+def _narrowed(corpus: Corpus, base: Mask, span: slice, where: Filter) -> Mask:
+    """Return which rows of a mask, all of which lie in a span, pass a filter."""
+    visible = base.copy()
+    inside = visible[span]
     until = _time(where.until)
     for column, least, most in (
         (corpus.timestamps, _time(where.since), None if until is None else until - 1),
         (corpus.rewards, where.min_reward, where.max_reward),
     ):
         if least is not None:
-            visible = visible & (column >= least)
+            inside &= column[span] >= least
         if most is not None:
-            visible = visible & (column <= most)
+            inside &= column[span] <= most
     for numbers, chosen in ((corpus.entities, where.entities), (corpus.event_ids, where.ids)):
         if chosen is not None:
-            visible = visible & np.isin(numbers, _integers(chosen))
+            inside &= np.isin(numbers[span], _integers(chosen))
     condition, values = _record_sql(where)
     if condition:
         mask = np.zeros(len(corpus), dtype=bool)
         found = corpus.record.query(f"SELECT event_id FROM events WHERE {condition}", values)
         mask[corpus.rows_of([event for (event,) in found])] = True
-        visible = visible & mask
+        visible &= mask
     return visible
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import sqlite3
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractContextManager,
@@ -62,7 +63,7 @@ _WITHIN = nullcontext()
 class _ThisThread(threading.local):
     """What a thread is in the middle of: its connection, and the end of the journal it sees."""
 
-    reader: sqlite3.Connection | None = None
+    reader: Connection | None = None
     sees_one_state = False
     reads = False
     tail: Tail | None = None
@@ -103,10 +104,11 @@ class Database:
     def __init__(self, path: str, *, read_only: bool = False) -> None:
         self.path = path
         self.mutex = threading.RLock()
-        self.follower_lock = self.mutex if path == ":memory:" else threading.RLock()
+        self._one_connection = path == ":memory:"
+        self.follower_lock = self.mutex if self._one_connection else threading.RLock()
         self._writer: int | None = None
         self._kept_followers: ExitStack | None = None
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: list[Connection] = []
         self._here = _ThisThread()
         self._closed = False
         self._process = os.getpid()
@@ -206,7 +208,7 @@ class Database:
         """Whether it was closed, or was opened before a fork."""
         return self._closed or os.getpid() != self._process
 
-    def connection(self) -> sqlite3.Connection:
+    def connection(self) -> Connection:
         """Return the connection of the read that this thread is in, else that of writers.
 
         Raises
@@ -224,13 +226,13 @@ class Database:
         return self._here.reader or self._db
 
     @contextmanager
-    def borrowed(self) -> Iterator[sqlite3.Connection]:
+    def borrowed(self) -> Iterator[Connection]:
         """Yield a connection that no other thread uses in the block.
 
         Whoever writes reads what it has written; everybody else has a connection of its own, and
         waits for nobody. A database in RAM has but one.
         """
-        if self.path == ":memory:" or self.is_writer:
+        if self._one_connection or self.is_writer:
             with self.mutex:
                 yield self.connection()
             return
@@ -250,7 +252,7 @@ class Database:
             else:
                 self._idle.append(db)
 
-    def _reader(self) -> sqlite3.Connection:
+    def _reader(self) -> Connection:
         with self.typed_errors():
             db, _ = connect_to_read(Path(self.path))
             db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
@@ -421,7 +423,7 @@ class Database:
         """Return the end of the journal that the lock file remembers, None if none is legible."""
         if self._file is not None:
             return self._file.tail()
-        return None if self.path == ":memory:" else tail_in(self._lock_path())
+        return None if self._one_connection else tail_in(self._lock_path())
 
     def note_tail(self) -> None:
         """Let the lock file remember the end that the journal has; the caller holds the lock."""
@@ -433,13 +435,39 @@ class Database:
         with self.mutex, self.typed_errors():
             self.connection().backup(other.connection())
 
+    def stay(self) -> Connection:
+        """See the rows for good as they are now, whoever writes; tables in RAM may cover them.
+
+        Until it is closed, the write-ahead log keeps what is written meanwhile; ``end_views``
+        closes it.
+        """
+        self._one_connection, self.follower_lock = True, self.mutex
+        self._db.create_function("cvx_crc", -1, rows.row_crc, deterministic=True)
+        with self.typed_errors():
+            self._db.execute("BEGIN")
+            tail_of(self._db)
+        # Whoever lets go of it closes it.
+        weakref.finalize(self, _close, self._db)
+        _views[id(self)] = self
+        return self._db
+
+    def end_views(self) -> None:
+        """Close all that stay what they were, of this file and in this process."""
+        own = os.path.realpath(self.path)
+        # References are listed at once: another thread may make a view meanwhile.
+        for view in (one() for one in _views.valuerefs()):
+            if view is not None and view is not self and os.path.realpath(view.path) == own:
+                view.close()
+
 
 _open_connections: dict[int, sqlite3.Connection] = {}
+_views: weakref.WeakValueDictionary[int, Database] = weakref.WeakValueDictionary()
 
 
 def _close(db: sqlite3.Connection) -> None:
-    _open_connections.pop(id(db), None)
-    db.close()
+    # One of before a fork is nothing that the child may close.
+    if _open_connections.pop(id(db), None) is not None:
+        db.close()
 
 
 def _after_fork_in_child() -> None:
@@ -476,7 +504,14 @@ class Connection(sqlite3.Connection):
     """Gives a statement with ``?1``, ``?2``... its values by number.
 
     Python counts these as names, and from 3.14 on refuses to bind them to a sequence.
+
+    Attributes
+    ----------
+    covered : bool
+        Whether views of the past are laid over its tables.
     """
+
+    covered = False
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         """Run a statement; one with numbered parameters has no other kind."""
@@ -485,7 +520,7 @@ class Connection(sqlite3.Connection):
         return super().execute(sql, parameters)
 
 
-def connect(address: str | Path, *, uri: bool = False) -> sqlite3.Connection:
+def connect(address: str | Path, *, uri: bool = False) -> Connection:
     """Connect to a database, in autocommit, and trust nothing that its schema says.
 
     Parameters
@@ -534,7 +569,7 @@ def _print_of(path: Path) -> _Print:
     return found.st_ino, found.st_size, found.st_mtime_ns, _log_of(path)
 
 
-def connect_to_read(path: Path) -> tuple[sqlite3.Connection, _Print | None]:
+def connect_to_read(path: Path) -> tuple[Connection, _Print | None]:
     """Connect to a database for reading.
 
     Where SQLite's shared memory can be found or made, what others commit is seen. In a folder
@@ -548,7 +583,7 @@ def connect_to_read(path: Path) -> tuple[sqlite3.Connection, _Print | None]:
 
     Returns
     -------
-    connection : sqlite3.Connection
+    connection : Connection
         In autocommit.
     still : tuple of int, or None
         What the file is known by, if it is read as it stands.
@@ -584,7 +619,7 @@ def _log_of(path: Path) -> int:
     return 0
 
 
-def _connected(address: str) -> sqlite3.Connection:
+def _connected(address: str) -> Connection:
     with ExitStack() as opened:
         db = opened.enter_context(closing(connect(address, uri=True)))
         db.execute("PRAGMA temp_store = MEMORY")

@@ -25,14 +25,15 @@ _RUN = re.compile(f"[{UNSPACED}]+")
 _NONE = np.empty(0, dtype=np.int64)
 
 
-def create(db: sqlite3.Connection) -> None:
+def create(db: sqlite3.Connection, schema: str = "") -> None:
     """Create the tables."""
     db.execute(
-        "CREATE VIRTUAL TABLE events_words USING fts5("
+        f"CREATE VIRTUAL TABLE {schema}events_words USING fts5("
         "text, content='', tokenize='porter unicode61')"
     )
     db.execute(
-        "CREATE VIRTUAL TABLE events_pairs USING fts5(text, content='', tokenize='unicode61')"
+        f"CREATE VIRTUAL TABLE {schema}events_pairs USING fts5("
+        "text, content='', tokenize='unicode61')"
     )
 
 
@@ -137,30 +138,15 @@ def holders(db: sqlite3.Connection, word: str, after: int, upto: int, most: int)
     where all of them are. One that ends in ``*`` stands for every stem that begins so.
     """
     table, asked = _asked(word)
-    if not asked:
-        return _NONE
-    return _numbers(
-        db,
-        f"{table} WHERE {table} MATCH ? AND rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?",
-        asked,
-        after,
-        upto,
-        most,
-    )
+    which = " AND rowid > ? AND rowid <= ?"
+    return _numbers(db, table, which, (asked, after, upto), most) if asked else _NONE
 
 
 def holding(db: sqlite3.Connection, word: str, events: IntArray) -> IntArray:
     """Return which of these events contain a word."""
     table, asked = _asked(word)
-    if not asked:
-        return _NONE
-    return _numbers(
-        db,
-        f"{table} WHERE {table} MATCH ? AND rowid IN (SELECT value FROM json_each(?))"
-        " ORDER BY rowid",
-        asked,
-        json.dumps(events.tolist()),
-    )
+    which = " AND rowid IN (SELECT value FROM json_each(?))"
+    return _numbers(db, table, which, (asked, json.dumps(events.tolist()))) if asked else _NONE
 
 
 def newest(
@@ -187,11 +173,12 @@ def newest(
     every = " AND ".join(one for own, one in asked if own == table)
     # The scope of an event is read off an index that holds nothing else: a row with its
     # vector is many times as long.
+    parts = _matching(db, table)
+    by = "INDEXED BY events_scope" if len(parts) == 1 else ""
     rows = db.execute(
-        f"SELECT event_id FROM {table} CROSS JOIN events INDEXED BY events_scope"
-        f" ON event_id = {table}.rowid WHERE {table} MATCH ? AND {where}"
-        f" ORDER BY {table}.rowid DESC LIMIT ?",
-        (every, *values, k),
+        f"SELECT event_id FROM ({' UNION ALL '.join(parts)}) AS w CROSS JOIN events {by}"
+        f" ON event_id = w.rowid WHERE {where} ORDER BY w.rowid DESC LIMIT ?",
+        (*[every] * len(parts), *values, k),
     )
     return [row[0] for row in rows]
 
@@ -215,8 +202,26 @@ def _quoted(token: str) -> str:
     return '"' + plain.replace('"', '""') + '"'
 
 
-def _numbers(db: sqlite3.Connection, rest: str, *values: object) -> IntArray:
+def _matching(db: sqlite3.Connection, table: str) -> list[str]:
+    """Return the queries for the rows that match what each of them is asked.
+
+    In a view of the past there are two: its own tables hold the events that were other ones then.
+    """
+    asked = f"SELECT rowid FROM {{}}{table} WHERE {table} MATCH ?"
+    if not getattr(db, "covered", False):
+        return [asked.format("")]
+    return [f"{asked.format('main.')} AND rowid NOT IN over_events", asked.format("temp.")]
+
+
+def _numbers(
+    db: sqlite3.Connection, table: str, which: str, values: Sequence[object], most: int = -1
+) -> IntArray:
+    parts = [part + which for part in _matching(db, table)]
     # One text of all numbers takes half as long to read as a row for each.
-    found = db.execute(f"SELECT group_concat(rowid) FROM (SELECT rowid FROM {rest})", values)
+    found = db.execute(
+        "SELECT group_concat(rowid) FROM"
+        f" (SELECT rowid FROM ({' UNION ALL '.join(parts)}) ORDER BY rowid LIMIT ?)",
+        (*[*values] * len(parts), most),
+    )
     told = found.fetchone()[0]
     return np.fromstring(told, dtype=np.int64, sep=",") if told else _NONE

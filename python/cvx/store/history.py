@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Any, overload
 from cvx.arguments import whole
 from cvx.errors import UnknownError
 from cvx.store import fulltext, rows
+from cvx.store.database import Connection
 from cvx.store.record import Record
 from cvx.store.rows import event_of, unpacked
 from cvx.store.transactions import Follower
@@ -259,9 +261,6 @@ class Versions(Follower):
         self._seen = tail
 
 
-_BY_TIME = (
-    "decisions", "decays", "model_state", "aliases", "events", "episodes", "journal",
-)  # fmt: skip
 _COLUMNS = {
     "state": "state",
     "recallable": "recallable",
@@ -271,14 +270,74 @@ _COLUMNS = {
 """Columns of events by what the journal calls a change to them."""
 
 
+_KNOWN = {
+    "links": "true",
+    "usage": "true",
+    "journal": "seq <= {seq} AND recorded <= {recorded}",
+}
+"""Which rows of a table were there, other than by the time at which they were recorded."""
+
+
+def _cover(db: Connection) -> None:
+    """Lay views over the tables: what is changed or taken away through them is so in RAM alone.
+
+    ``over_<table>`` has the keys of the rows that are not what they are today, ``past_<table>``
+    has them as they were, if they were.
+    """
+    db.covered = True
+    for table, keys in rows.KEYS.items():
+        named = ", ".join(keys)
+        for name, columns in (("over", keys), ("past", rows.stored_columns(table))):
+            db.execute(
+                f"CREATE TEMP TABLE {name}_{table} AS SELECT {', '.join(columns)}"
+                f" FROM main.{table} WHERE false"
+            )
+            db.execute(f"CREATE UNIQUE INDEX temp.{name}_{table}_key ON {name}_{table} ({named})")
+        _show(db, table)
+        same = " AND ".join(f"{key} = {{0}}.{key}" for key in keys)
+        told = ", ".join(f"{{0}}.{key}" for key in keys)
+        new = ", ".join(f"NEW.{name}" for name in rows.stored_columns(table))
+        for verb, row, put in (
+            ("DELETE", "OLD", ""),
+            ("UPDATE", "NEW", f"INSERT INTO past_{table} VALUES ({new});"),
+            ("INSERT", "NEW", f"INSERT INTO past_{table} VALUES ({new});"),
+        ):
+            db.execute(
+                f"CREATE TEMP TRIGGER {verb}_{table} INSTEAD OF {verb} ON {table} BEGIN"
+                f" INSERT OR IGNORE INTO over_{table} VALUES ({told.format(row)});"
+                f" DELETE FROM past_{table} WHERE {same.format(row)}; {put} END"
+            )
+    # Aliases and steps lead to events by these.
+    for column in ("node", "episode"):
+        db.execute(f"CREATE INDEX temp.past_{column} ON past_events ({column})")
+    db.execute("CREATE TEMP TABLE meta AS SELECT * FROM main.meta")
+    fulltext.create(db, "temp.")
+
+
+def _show(db: sqlite3.Connection, table: str, known: str = "true", *, changed: bool = True) -> None:
+    """Let the name of a table mean those of its rows, as they were, that fulfil a condition."""
+    names, keys = ", ".join(rows.stored_columns(table)), rows.KEYS[table]
+    db.execute(f"DROP VIEW IF EXISTS temp.{table}")
+    told = f"CREATE TEMP VIEW {table} AS SELECT {names} FROM main.{table} AS t WHERE {known}"
+    # Where nothing changed, an order is read off an index, and no row is looked up in vain.
+    if changed:
+        same = " AND ".join(f"o.{key} = t.{key}" for key in keys)
+        told += (
+            f" AND NOT EXISTS (SELECT 1 FROM over_{table} AS o WHERE {same})"
+            f" UNION ALL SELECT {names} FROM past_{table} WHERE {known}"
+        )
+    db.execute(told)
+
+
 _MINUTE = 60_000_000
 
 
 def as_of(record: Record, recorded: int) -> Record:
-    """Return a read-only copy in RAM that knows nothing of what was recorded later.
+    """Return a view of a record, read-only, that knows nothing of what was recorded later.
 
-    What was erased since is not in it. Counts of use, decays, decisions and the state of models
-    are what they were then.
+    It reads the same file, as it is now, and keeps in RAM what was changed since then. A record
+    in RAM is copied. What was erased since is not in it. Counts of use, decays, decisions and the
+    state of models are what they were then.
 
     Parameters
     ----------
@@ -304,52 +363,62 @@ def as_of(record: Record, recorded: int) -> Record:
             "journal reaches no further back, or an older version of cvx wrote it until then; ask "
             "for a later time"
         )
-    past = record.copy()
-    # Rows from elsewhere may have been recorded before what they refer to.
-    past.query("PRAGMA foreign_keys = OFF")
+    past, db = record.as_it_is()
+    past.known_until = recorded = min(recorded, record.known_until)
+    _cover(db)
     later = past.journal(recorded_after=recorded)
-    with past.transaction() as write:
-        db = write.connection
-        for _, _, op, body in reversed(later):
-            for entry in reversed(body):
-                if op == "row":
-                    table, key, before = entry
-                    where = " AND ".join(f"{name} = ?" for name in rows.KEYS[table])
-                    if before is None:
-                        db.execute(f"DELETE FROM {table} WHERE {where}", key)
-                    else:
-                        # In one statement: steps name their episode all the while.
-                        put = rows.insert_sql(table, replace=True)
-                        db.execute(put, (*before, rows.row_crc(*before)))
-                elif op == "link":
-                    a, b, kind, before, _ = entry
-                    db.execute(
-                        "DELETE FROM links WHERE from_node = ? AND to_node = ? AND kind = ?",
-                        (a, b, kind),
-                    )
-                    if before is not None:
-                        values = (a, b, kind, *before)
-                        db.execute(rows.insert_sql("links"), (*values, rows.row_crc(*values)))
-                elif op == "reward":
-                    db.execute("UPDATE events SET reward = ? WHERE node = ?", (entry[1], entry[0]))
-                elif op == "version":
-                    number, told, _ = entry
-                    before = unpacked(told)
-                    names = ", ".join(f"{name} = ?" for name in before)
-                    db.execute(
-                        f"UPDATE events SET {names} WHERE event_id = ?", (*before.values(), number)
-                    )
-                elif op in _COLUMNS:
-                    db.execute(
-                        f"UPDATE events SET {_COLUMNS[op]} = ? WHERE event_id = ?",
-                        (entry[1], entry[0]),
-                    )
-                elif op == "kind":
-                    kinds = json.loads(past.meta("edge_kinds") or "[]")
-                    write.set_meta("edge_kinds", json.dumps([k for k in kinds if k != entry]))
-        for table in _BY_TIME:
-            db.execute(f"DELETE FROM {table} WHERE recorded > ?", (recorded,))
-        db.execute(rows.renew_crc_sql("events", "true"))
-        fulltext.refill(db)
+    for _, _, op, body in reversed(later):
+        for entry in reversed(body):
+            if op == "row":
+                table, key, before = entry
+                where = " AND ".join(f"{name} = ?" for name in rows.KEYS[table])
+                if before is None:
+                    db.execute(f"DELETE FROM {table} WHERE {where}", key)
+                else:
+                    db.execute(rows.insert_sql(table), (*before, rows.row_crc(*before)))
+            elif op == "link":
+                a, b, kind, before, _ = entry
+                db.execute(
+                    "DELETE FROM links WHERE from_node = ? AND to_node = ? AND kind = ?",
+                    (a, b, kind),
+                )
+                if before is not None:
+                    values = (a, b, kind, *before)
+                    db.execute(rows.insert_sql("links"), (*values, rows.row_crc(*values)))
+            elif op == "reward":
+                db.execute("UPDATE events SET reward = ? WHERE node = ?", (entry[1], entry[0]))
+            elif op == "version":
+                number, told, _ = entry
+                before = unpacked(told)
+                names = ", ".join(f"{name} = ?" for name in before)
+                db.execute(
+                    f"UPDATE events SET {names} WHERE event_id = ?", (*before.values(), number)
+                )
+            elif op in _COLUMNS:
+                db.execute(
+                    f"UPDATE events SET {_COLUMNS[op]} = ? WHERE event_id = ?",
+                    (entry[1], entry[0]),
+                )
+            elif op == "kind":
+                kinds = json.loads(past.meta("edge_kinds") or "[]")
+                db.execute(
+                    "UPDATE meta SET value = ? WHERE key = 'edge_kinds'",
+                    (json.dumps([k for k in kinds if k != entry]),),
+                )
+    # By words of an alias that came later, an event is not found.
+    db.execute(
+        "UPDATE events SET key = key WHERE event_id IN"
+        " (SELECT event_id FROM aliases WHERE recorded > ?)",
+        (recorded,),
+    )
+    db.execute(f"UPDATE past_events SET crc = {rows.crc_sql(rows.COLUMNS['events'])}")
+    seq = "SELECT seq FROM journal WHERE recorded <= ? ORDER BY seq DESC LIMIT 1"
+    (upto,) = db.execute(seq, (recorded,)).fetchone() or (0,)
+    for table in rows.KEYS:
+        known = _KNOWN.get(table, "recorded <= {recorded}").format(recorded=recorded, seq=upto)
+        (changed,) = db.execute(f"SELECT EXISTS (SELECT 1 FROM over_{table})").fetchone()
+        _show(db, table, known, changed=bool(changed))
+    others = db.execute("SELECT event_id FROM over_events").fetchall()
+    fulltext.add(db, ((event, fulltext.whole(db, event)) for (event,) in others))
     past.refuse_writes("this is a view of the past: write to the memory itself")
     return past

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from cvx.errors import DamagedStoreError, StoreError
 from cvx.store import fulltext, rows
-from cvx.store.database import Database, lenient, reaches
+from cvx.store.database import Connection, Database, lenient, reaches
 from cvx.store.failpoints import reach
 from cvx.store.lock import Tail
 from cvx.store.rows import DISCARDED, OPEN, OWN_ENTITIES, episode_of, event_context, event_of
@@ -59,6 +59,9 @@ class Record:
     sound_to : Tail or None
         The change with which every row was last looked through, and found to be what cvx writes.
 
+    known_until : int
+        The time of recording that a view of the past ends with.
+
     Raises
     ------
     StoreVersionError
@@ -92,6 +95,7 @@ class Record:
         self.damaged: dict[str, None] = {}
         self.refused: set[int] = set()
         self.sound_to: Tail | None = None
+        self.known_until = 2**63 - 1
         self._clock = clock if isinstance(clock, Clock) else Clock(clock)
         self.database = Database(self.path, read_only=read_only)
         self._transactions = Transactions(self.database, self._clock)
@@ -132,8 +136,22 @@ class Record:
         self.database.copy_into(twin.database)
         return twin
 
+    def as_it_is(self) -> tuple[Record, Connection]:
+        """Return the record as it is now and stays, with its connection.
+
+        It is a copy where it is in RAM, or this thread is writing to it: nobody else sees what
+        is new.
+        """
+        if self.path == ":memory:" or self.database.is_writer:
+            still = self.copy()
+        else:
+            still = Record(self.path, clock=self._clock, read_only=True)
+        return still, still.database.stay()
+
     def compact(self) -> bool:
         """Write the database anew, without free pages, and empty the write-ahead log.
+
+        Views of the past that this process has of it are closed: they show what is gone.
 
         Returns
         -------
@@ -142,6 +160,8 @@ class Record:
         """
         with self.locked(), self.database.typed_errors():
             db = self._transactions.writable()
+            if self.path != ":memory:":
+                self.database.end_views()
             db.execute("VACUUM")
             reach("erase.vacuumed")
             busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]

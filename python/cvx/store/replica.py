@@ -49,7 +49,8 @@ class Replica:
         Makes an empty index; ``None`` where the index may hold more than the record has, and so is
         never built anew.
     loaded : (RawIndex, int), optional
-        A snapshot and the number of the journal it holds; without it the index is built.
+        A snapshot and the number of the journal it holds; without it the index is built. That of
+        a view of the past may hold what came later: that is taken back.
 
     Attributes
     ----------
@@ -84,6 +85,9 @@ class Replica:
             self.rebuild()
         else:
             self.index, self.seq = loaded
+            tail = record.tail().seq
+            # The snapshot of a view of the past may be of today.
+            self._stale = self.seq > tail and not self._take_back(tail)
             self.catch_up()
         record.follow(self)
 
@@ -145,6 +149,37 @@ class Replica:
             _fill(self.index, _next_node(self.record, self.index))
             self._behind = 0
             self._tell_what_is_left_out(known)
+
+    def _take_back(self, tail: int) -> bool:
+        """Let an index be what it was at the end of a view of the past; False if it cannot.
+
+        The vector of an earlier version is in it no more, and to take out more nodes than are left
+        costs more than an index of those.
+        """
+        later = [
+            (seq, op, json.loads(body))
+            for seq, op, body in self.record.query(
+                "SELECT seq, op, body FROM main.journal WHERE seq > ? AND seq <= ? ORDER BY seq",
+                (tail, self.seq),
+            )
+        ]
+        gone = [run for _, op, body in later if op == "insert" for run in body]
+        count = sum(last - first + 1 for first, last in gone)
+        if (
+            len(later) < self.seq - tail
+            or 2 * count > len(self.index)
+            or any(op == "version" for _, op, _ in later)
+        ):
+            return False
+        there = (n for first, last in gone for n in range(first, last + 1) if n in self.index)
+        self.index.delete(list(there))
+        for _, op, body in reversed(later):
+            if op in ("reward", "link"):
+                for *which, before, after in reversed(body):
+                    self._apply(op, [[*which, after, before]])
+            elif op in ("state", "recallable"):
+                self._apply(op, body)
+        return True
 
     def rebuild(self) -> None:
         """Build the index from the rows of the record.

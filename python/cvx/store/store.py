@@ -170,6 +170,8 @@ class Store:
         Write nothing, also no snapshot.
     kept : mapping of str to str, optional
         Further settings that a new store keeps.
+    loaded : (RawIndex, int), optional
+        The index of such a record, and the number of the journal that it holds.
 
     Raises
     ------
@@ -193,6 +195,7 @@ class Store:
         record: Record | None = None,
         read_only: bool = False,
         kept: Mapping[str, str] | None = None,
+        loaded: tuple[RawIndex, int] | None = None,
     ) -> None:
         self.folder = folder
         self.snapshots: Snapshots | None = None
@@ -206,16 +209,17 @@ class Store:
         )
         try:
             with explaining(self.record):
-                self._begin(kept or {})
+                self._begin(kept or {}, loaded)
         except BaseException:
             self.record.close()
             raise
 
-    def _begin(self, kept: Mapping[str, str]) -> None:
+    def _begin(self, kept: Mapping[str, str], loaded: tuple[RawIndex, int] | None) -> None:
         # Before anything is written: LOCK would forget how far it went.
         self._refuse(self.record.lost_tail())
         self._check_kind(kept)
-        loaded = None if self.folder is None else self._open_snapshots(self.folder)
+        if self.folder is not None:
+            loaded = self._open_snapshots(self.folder)
         self._written = self._nodes_written = self._changes_written = 0
         # Before the index: it must not follow what it cannot hold.
         self.record.follow(EmbedderGuard(self.record, self._kind.embedder))

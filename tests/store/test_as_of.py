@@ -1,0 +1,129 @@
+"""Views of the past of a memory on disk, which copy neither its record nor its index."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cvx import Memory
+from cvx.embed import LexicalEmbedder
+from cvx.errors import StoreError
+from cvx.store import Record
+
+
+@pytest.fixture
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
+    def copy(_: Record) -> Record:
+        raise AssertionError("the record was copied")
+
+    monkeypatch.setattr(Record, "copy", copy)
+    with Memory.open(tmp_path / "m", embedder=LexicalEmbedder()) as made:
+        for name in ("oak", "elm", "ash", "fir", "yew"):
+            made.add(f"the {name} stands by the river")
+    with Memory.open(tmp_path / "m", embedder=LexicalEmbedder()) as made:
+        yield made
+
+
+def _stamp(memory: Memory) -> int:
+    found = memory.record.query("SELECT max(recorded) FROM journal")
+    return int(found[0][0])
+
+
+def _texts(memory: Memory, cue: str) -> list[str]:
+    return [hit.text for hit in memory.recall(cue)]
+
+
+def test_the_snapshot_is_taken_back_and_the_file_is_read(memory: Memory) -> None:
+    oak, elm, ash = memory.events()[:3]
+    memory.link(oak.id, elm.id, why="its shade", weight=0.5)
+    before, then = _texts(memory, "what stands by the river?"), _stamp(memory)
+    memory.add("the willow stands by the river")
+    memory.link(oak.id, elm.id, why="its roots", weight=0.9)
+    memory.link(elm.id, oak.id, why="its seed", effect_first="allow")
+    memory.forget(ash.id)
+    assert memory.admin.snapshot()
+    past = memory.as_of(then)
+    assert past.record.path == memory.record.path
+    assert past.admin.stats()["rebuilds"] == 0
+    assert len(past.index) == 5
+    assert _texts(past, "what stands by the river?") == before
+    assert "the willow stands by the river" not in _texts(past, "willow")
+    assert [link.why for link in past.record.links()] == ["its shade"]
+    node = {event.id: event.node for event in past.events()}
+    (edge,) = past.index.edges()
+    assert (edge.weight, edge.from_node, edge.to_node) == (0.5, node[oak.id], node[elm.id])
+    past.close()
+    assert "the willow stands by the river" in _texts(memory, "willow")
+
+
+def test_a_view_stays_what_it_is_in_all_threads(memory: Memory) -> None:
+    past = memory.as_of(_stamp(memory))
+    memory.add("the willow stands by the river")
+    memory.forget(memory.events()[0].id)
+    found: list[list[str]] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(_texts(past, "what stands by the river?")))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [len(texts) for texts in found] == [5, 5, 5]
+    # Nor does a view of the view know more than that.
+    assert len(past.as_of(memory.record.now()).events()) == 5
+    assert past.record.damage() == []
+
+
+def test_words_that_came_later_find_nothing(memory: Memory) -> None:
+    oak, elm = memory.events()[:2]
+    then = _stamp(memory)
+    with memory.record.transaction() as write:
+        write.add_aliases(oak.id, [("quercus", memory.embedder.embed(["quercus"])[0])])
+    memory.update(elm.id, text="an ulmus stands by the river")
+    past = memory.as_of(then)
+
+    def holding(one: Memory, word: str) -> list[int]:
+        return [int(event) for event in one.record.holders(word, most=9)]
+
+    assert [holding(memory, word) for word in ("quercus", "ulmus", "elm")] == [
+        [oak.id],
+        [elm.id],
+        [],
+    ]
+    assert [holding(past, word) for word in ("quercus", "ulmus", "elm")] == [[], [], [elm.id]]
+    assert past.record.holding("river", np.array([oak.id, elm.id])).tolist() == [oak.id, elm.id]
+    assert past.record.newest_holding(["river"], 2, "true", ()) == [5, 4]
+    assert past.record.newest_holding(["elm"], 2, "state = ?", ("active",)) == [elm.id]
+
+
+def test_whoever_lets_go_of_a_view_lets_the_log_be_emptied(memory: Memory) -> None:
+    def emptied() -> bool:
+        with memory.record.locked():
+            db = memory.record.database.connection()
+            db.execute("PRAGMA busy_timeout = 0")
+            return not db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+
+    past = memory.as_of(_stamp(memory))
+    memory.add("the willow stands by the river")
+    assert len(past.events()) == 5
+    assert not emptied()
+    del past
+    gc.collect()
+    assert emptied()
+
+
+def test_erasing_ends_the_views(memory: Memory) -> None:
+    oak = memory.events()[0]
+    past, other = memory.as_of(_stamp(memory)), Memory(embedder=LexicalEmbedder())
+    assert past.get(oak.id).text == oak.text
+    memory.erase(oak.id)
+    with pytest.raises(StoreError, match=r"is closed: open it again"):
+        past.get(oak.id)
+    assert other.events() == []
+    assert len(memory.as_of(_stamp(memory)).events()) == 4
