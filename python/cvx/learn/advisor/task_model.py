@@ -235,7 +235,6 @@ class Task:
         self.continuous = False
         self.process = GaussianProcess(relevance=parts.relevance)
         self.mean, self.variance = Column(np.float64), Column(np.float64)
-        self._told = Column(np.float64), Column(np.float64)
         self._stale = True
         self.foresight: Foresight | None = None
         self.episodes = 0
@@ -287,7 +286,7 @@ class Task:
         of = [menus.setdefault(menu, len(menus)) for menu in self.menus.values()]
         numbers = self.actions.of
         # Newer pairs are told of anew: what is expected of them does not hang on who asked.
-        old = [column.all.copy() for column in (self.mean, self.variance, *self._told)]
+        old = [self.mean.all.copy(), self.variance.all.copy()]
         for column in old:
             column[self._fitted_pairs :] = math.nan
         latest = np.full((len(self.latest), 3), -1, dtype=np.int64)
@@ -355,8 +354,7 @@ class Task:
         seen, often = told["repeats"]
         self.repeats.update({one.encode("latin-1"): n for one, n in zip(seen, often, strict=True)})
         self.fitted_at, self._fitted_pairs, self.within, self._was_flat, self.dim = told["fitted"]
-        self.mean, self.variance, *rest = (Column(np.float64, one) for one in told["columns"])
-        self._told = rest[0], rest[1]
+        self.mean, self.variance = (Column(np.float64, one) for one in told["columns"])
         self._fitted_on, self.anchor = told["fitted_on"], told["anchor"]
         self.process.restore(told["process"], *self._sampled(self._fitted_on))
         if told["foresight"] is not None:
@@ -365,7 +363,7 @@ class Task:
         names = told["latest"].tolist()
         self.latest = [deque((runs[at] for at in row if at >= 0), maxlen=3) for row in names]
         pairs = len(self.counts.rows)
-        if {len(self.latest), *(len(column) for column in (self.mean, *rest))} != {pairs}:
+        if {len(self.latest), len(self.mean), len(self.variance)} != {pairs}:
             raise ValueError("columns of different lengths")
 
     # --- what is expected
@@ -693,8 +691,8 @@ class Task:
         before = len(self.counts.rows)
         pair = self.counts.pair_at(state, self.actions.number(action))
         if len(self.counts.rows) > before:
-            for column in (self.mean, self.variance, *self._told):
-                column.append(math.nan)
+            self.mean.append(math.nan)
+            self.variance.append(math.nan)
             self.latest.append(deque(maxlen=3))
         return pair
 
@@ -750,14 +748,13 @@ class Task:
                 target[some],
                 np.maximum(self.within / n[some], 1e-4 * scale),
             )
-            like = self.actions.like
-            mean, variance = self.process.fit(sample, common, like, self._ends(target[tried]))
-            told_mean, told_variance = self._told
-            told_mean.all[-_MOST_TOLD:] = math.nan
-            told_mean.all[some], told_variance.all[some] = mean, variance
-            self.mean.all[:] = math.nan
+            # What was expected before the first fit came from the range alone.
+            told = _MOST_TOLD if self.process.fitted else pairs
+            self.mean.all[-told:] = math.nan
+            self.mean.all[some], self.variance.all[some] = self.process.fit(
+                sample, common, self.actions.like, self._ends(target[tried])
+            )
             self._fill()
-            self.mean.all[:], self.variance.all[:] = told_mean.all, told_variance.all
         else:
             self.mean.all[:] = float(np.mean(target[tried]))
             self.variance.all[:] = max(float(np.var(target[tried])), 0.05 * scale)
@@ -792,31 +789,25 @@ class Task:
         new = np.flatnonzero(np.isnan(self.mean.all))
         if not len(new):
             return
-        told_mean, told_variance = self._told
         low, high = self.range()
         if not (self.parts.process and self.process.fitted):
             self.mean.all[new], self.variance.all[new] = low, (high - low) ** 2 / 12
             return
-        missing = new[np.isnan(told_mean.all[new])]
-        if len(missing):
-            # Many pairs look the same to the process: each kind is asked for once.
-            own, action = self.counts.state.all[missing], self.counts.action.all[missing]
-            states, at = np.unique(own, return_inverse=True)
-            looks: dict[Hashable, int] = {}
-            seen = np.array([looks.setdefault(self._look(s), len(looks)) for s in states.tolist()])
-            _, first, which = np.unique(
-                seen[at] * (len(self.actions.names) + 1) + action,
-                return_index=True, return_inverse=True,
-            )  # fmt: skip
-            parts = [
-                self.process.predict(
-                    self.features(own[some].tolist()), action[some], self.actions.like
-                )
-                for some in np.array_split(first, 1 + len(first) // _MOST_TOLD)
-            ]
-            mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
-            told_mean.all[missing], told_variance.all[missing] = mean[which], variance[which]
-        self.mean.all[new], self.variance.all[new] = told_mean.all[new], told_variance.all[new]
+        # Many pairs look the same to the process: each kind is asked for once.
+        own, action = self.counts.state.all[new], self.counts.action.all[new]
+        states, at = np.unique(own, return_inverse=True)
+        looks: dict[Hashable, int] = {}
+        seen = np.array([looks.setdefault(self._look(s), len(looks)) for s in states.tolist()])
+        _, first, which = np.unique(
+            seen[at] * (len(self.actions.names) + 1) + action,
+            return_index=True, return_inverse=True,
+        )  # fmt: skip
+        parts = [
+            self.process.predict(self.features(own[some].tolist()), action[some], self.actions.like)
+            for some in np.array_split(first, 1 + len(first) // _MOST_TOLD)
+        ]
+        mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
+        self.mean.all[new], self.variance.all[new] = mean[which], variance[which]
 
     def _look(self, state: int) -> Hashable:
         """Return what the process sees of a state."""
