@@ -11,10 +11,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
 
+from cvx.learn import model_sync
 from cvx.learn.region_mdp.counts import ReaderCounts
 from cvx.memory import Memory
 from cvx.memory import namespace_advisors as module
@@ -383,6 +385,49 @@ def test_regions_are_learned_anew_where_a_step_was_taken_away(
         path.unlink()
     with Memory.open(tmp_path, embedder="lexical") as memory:
         assert found == _regions(memory) != before
+
+
+def test_a_failure_after_opening_waits_for_a_slice_of_the_regions_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        _play(memory, 0, 40, "text")
+        secret = next(one for one in memory.events() if one.text == SECRET)
+    for path in _files(tmp_path):
+        path.unlink()
+    monkeypatch.setattr(model_sync, "_SLICE", 12)
+    counted: list[object] = []
+    count = ReaderCounts.count
+
+    def noted(self: ReaderCounts, *args: Any) -> None:
+        counted.append(args)
+        count(self, *args)
+
+    monkeypatch.setattr(ReaderCounts, "count", noted)
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        for ended in range(3):
+            with memory.episode("text goal 1", task="text") as episode:
+                for _ in range(3):
+                    advice = episode.advise("room 0 of the old house", WAYS)
+                    tried = next(option for option in advice if option.hits)
+                    episode.act(tried.action, followed=True)
+                assert not counted or ended
+                episode.end(0.0)
+            # A dozen steps in which advice is judged at first, and a dozen an end.
+            assert 4 <= len(counted) <= 12 * (2 + ended)
+        memory.forget(secret)
+        assert len(counted) < 40
+        sliced = _on_these_regions(memory)
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        assert _on_these_regions(memory) == sliced
+
+
+def _on_these_regions(memory: Memory) -> list[object]:
+    mdp = memory.learning.mdp
+    assert mdp is not None
+    # Nothing waits to be placed in the regions of now.
+    mdp.relearn()
+    return _regions(memory)
 
 
 def _valued(memory: Memory) -> list[str]:

@@ -148,7 +148,7 @@ class EpisodeUpdate:
         # A reward is the event's: found by an alias, it decays on the event's own node, from
         # where it reaches all aliases.
         own = self.models.record.own_nodes(list(self.memories))
-        mdp, usage = self.models.mdp_of(namespace), self.models.usage_of(namespace)
+        mdp, usage = self.models.mdp_so_far(namespace), self.models.usage_of(namespace)
 
         @cache
         def told(region: int, kind: str | None) -> tuple[float, float]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +44,11 @@ _CLOSED = (
 """The closed episodes in the order in which they were closed, with the time of the last step."""
 
 
+_SLICE, _READ_TOGETHER = 120, 8
+"""How many steps the region model learns at the end of an episode while it has more to learn, and
+how many episodes are read of the record at once."""
+
+
 class TakenBackError(StoreError):
     """Learning was rolled back with its transaction: the models must be rebuilt."""
 
@@ -73,7 +80,7 @@ class LearnedModels:
     rules : Rules
         What is learned, and how.
     mdp, usage, decay
-        As for ``ActiveMemory``. The region model learns when it is asked for first.
+        As for ``ActiveMemory``. The region model learns when it is asked for.
     learned : NamespaceScorer
         Of the loop's own namespace.
     also : tuple of str
@@ -119,7 +126,7 @@ class LearnedModels:
         self.record = record
         self.rules = rules
         self._mdp = mdp
-        self._mdp_learned = mdp is None or bool(len(mdp))
+        self._regions_asked = bool(mdp)
         self.kept_regions: Callable[[], Mapping[str, Any] | None] = lambda: None
         self._came_before: list[Episode] = []
         self.usage = usage
@@ -140,8 +147,8 @@ class LearnedModels:
         self._known: set[int] = set()
         # Put away, and in no index.
         self._away_events = frozenset[int]()
-        # Written, and yet to be taken in.
-        self._unread: deque[Episode] = deque()
+        # Closed episodes that the region model has yet to learn, in the order of their ends.
+        self._unread: deque[int] = deque()
         self._rewards: dict[int, float] = {}
         self._open(clock)
 
@@ -176,17 +183,27 @@ class LearnedModels:
     @property
     def mdp(self) -> RegionMDP | None:
         """The region model, which has learned from all that was closed."""
-        if self._mdp is not None and not self._mdp_learned:
-            with self.record.reading(), self.mutex:
-                if not self._mdp_learned:
-                    self._mdp_learned = True
-                    log = self.recorder.log
-                    new = log.of(self._unkept(self._mdp, log.numbers))
-                    taught = [*self._came_before, *filter(_teaches_regions, new)]
-                    if taught:
-                        self._mdp.learn_from_episodes(self.index, taught)
-                    self._mdp.leave_out(self.history.away)
+        self._learn_regions()
         return self._mdp
+
+    def _learn_regions(self, steps: float = math.inf) -> None:
+        """Let the region model learn about so many steps of those that it has yet to learn."""
+        log, mdp = self.recorder.log, self._mdp
+        if mdp is None or (self._regions_asked and not self._unread):
+            return
+        with self.record.reading(), self.mutex:
+            if not self._regions_asked:
+                self._regions_asked = True
+                self._unread = deque(self._unkept(mdp, log.numbers))
+                if self._came_before:
+                    mdp.learn_from_episodes(self.index, self._came_before)
+                mdp.leave_out(self.history.away)
+            while self._unread and steps > 0:
+                log.of([*islice(self._unread, _READ_TOGETHER)])
+                for episode in filter(_teaches_regions, log.of([self._unread[0]])):
+                    mdp.update(episode)
+                    steps -= len(episode.steps)
+                self._unread.popleft()
 
     def _unkept(self, mdp: RegionMDP, numbers: list[int]) -> list[int]:
         """Let the region model know what was kept of it; return the episodes beside those."""
@@ -203,12 +220,12 @@ class LearnedModels:
     @property
     def region_steps(self) -> int:
         """How many steps the region model has learned from so far."""
-        return self._mdp.steps if self._mdp is not None and self._mdp_learned else 0
+        return self._mdp.steps if self._mdp is not None and self._regions_asked else 0
 
     def regions(self) -> dict[str, Any] | None:
-        """Return what the region model learned, None where it did not, or is about to."""
+        """Return what the region model learned, None where it has yet to learn more."""
         mdp = self._mdp
-        if mdp is None or not self._mdp_learned or self._unread or mdp.behind or not len(mdp):
+        if mdp is None or not self._regions_asked or self._unread or mdp.behind or not len(mdp):
             return None
         read = np.array(self.recorder.log.numbers, dtype=np.int64)
         return {"model": mdp.to_dict(counts=True), "read": read}
@@ -301,6 +318,15 @@ class LearnedModels:
     def mdp_of(self, namespace: str) -> RegionMDP | None:
         """Return what the region model knows of the episodes that a namespace may read."""
         return None if self.mdp is None else self.mdp.within(reads(namespace, self.also))
+
+    def mdp_so_far(self, namespace: str) -> RegionMDP | None:
+        """Return the same of what it has learned so far: after opening, that may be little.
+
+        Each end of an episode lets it learn a slice more, so that none waits for all of it.
+        """
+        if not self._regions_asked:
+            self._learn_regions(_SLICE)
+        return None if self._mdp is None else self._mdp.within(reads(namespace, self.also))
 
     def unchanged_since(self, seq: int) -> bool:
         """Return whether closed episodes say what they said at a number of the journal.
@@ -400,6 +426,8 @@ class LearnedModels:
                         self._known.discard(update.number)
             raise
         self._follow()
+        if self._regions_asked:
+            self._learn_regions(_SLICE)
         return update.episode
 
     def reset_decay(self, nodes: Iterable[int] | None = None) -> dict[int, float]:
@@ -424,11 +452,11 @@ class LearnedModels:
         if self.usage is not None:
             self.usage.put(update.counts, update.whose)
         self._scorers[episode.namespace] = update.scorer
-        if update.teaches and _teaches_regions(episode):
-            self._unread.append(episode)
+        if update.teaches and self._regions_asked:
+            self._unread.append(update.number)
 
     def _follow(self) -> None:
-        """Let the index, then the region model take in what was written."""
+        """Let the index take in what was written."""
         with self.record.reading():
             self.record.refresh()
             # What only the index knows has no row whose reward could be followed.
@@ -436,10 +464,6 @@ class LearnedModels:
                 if node in self.index:
                     self.index.set_reward(node, self._rewards[node])
                 del self._rewards[node]
-            while self._unread:
-                if self._mdp is not None and self._mdp_learned:
-                    self._mdp.update(self._unread[0])
-                self._unread.popleft()
 
     def _still_there(self, outcome: Outcome) -> Outcome:
         """Return an outcome whose decisions say and quote nothing of what was erased since."""
@@ -500,7 +524,7 @@ class LearnedModels:
                 )
             if len(self.record.taken_back) != self._blocks_taken_back:
                 self._blocks_taken_back = len(self.record.taken_back)
-                if self._mdp is not None and self._mdp_learned:
+                if self._mdp is not None and self._regions_asked:
                     # The index was built anew, and may have other regions under the same numbers.
                     self._mdp.relearn()
             seq = self.record.tail().seq
@@ -521,8 +545,8 @@ class LearnedModels:
                         last = episode.steps[-1].timestamp
                         self.recorder.clock = max(self.recorder.clock, last + 1)
                     self._known.add(int(episode.episode_id or 0))
-                    if _teaches_regions(episode):
-                        self._unread.append(episode)
+                    if self._regions_asked:
+                        self._unread.append(int(episode.episode_id or 0))
                 self.recorder.start_at(*self.record.next_ids())
             self._seen = seq
             self._follow()
@@ -594,7 +618,7 @@ class LearnedModels:
             return
         self.history.put_away(gone)
         self.history.bring_back(back)
-        if self._mdp is not None and self._mdp_learned:
+        if self._mdp is not None and self._regions_asked:
             self._mdp.leave_out(gone)
             self._mdp.take_back(back)
         self.outdated = self.asked

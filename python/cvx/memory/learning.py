@@ -383,6 +383,8 @@ class Learning:
     @property
     def mdp(self) -> RegionMDP | None:
         """What its episodes taught of regions and actions: the Markov decision process."""
+        # What was forgotten since counts no more.
+        self.active.catch_up()
         return self.active.mdp
 
     @property
