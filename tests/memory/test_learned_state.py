@@ -332,6 +332,20 @@ def test_a_process_that_is_killed_leaves_what_was_ended(tmp_path: Path) -> None:
     assert _told(tmp_path) == _anew(tmp_path)
 
 
+def test_what_was_learned_anew_is_saved_before_the_first_episode_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        _play(memory, 0, 4, "text")
+    for path in _files(tmp_path):
+        path.unlink()
+    monkeypatch.setattr(module, "_MANY", 1)
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        episode = memory.episode("text goal 1", task="text")
+        assert len(_files(tmp_path)) == 1
+        episode.discard()
+
+
 def _regions(memory: Memory) -> list[object]:
     mdp = memory.learning.mdp
     assert mdp is not None

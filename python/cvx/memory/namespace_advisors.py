@@ -491,6 +491,9 @@ class Advisors:
             if found is None:
                 found = self._learners[key] = NamespaceAdvisor(self, *key)
         found.catch_up()
+        if not self.shared.record.frozen:
+            # After learning much anew nobody should wait for this at the end of an episode.
+            found.save(most=_MANY, share=_MUCH)
         return found
 
     @property
