@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from cvx.memory import Option
 from cvx.types import Hit
 from experiments.plans.attempt import plan_of
 from experiments.plans.binding import signature, verbs
+from experiments.plans.lending import Parts
 from experiments.plans.lexicon import Lexicon
 
 Advised = Callable[[Iterable[str]], Mapping[str, Option]]
+
+_SURE = 0.6  # what is worth more is not changed
+_LENDERS = 2  # of how many plans parts are changed
 
 
 class _Option(NamedTuple):
@@ -27,6 +31,7 @@ def choose(
     nouns_of: Callable[[Hit], Mapping[int, str]],
     rejected: dict[str, frozenset[str]],
     advised: Advised | None = None,
+    parts: Parts | None = None,
 ) -> tuple[Hit | None, tuple[str, ...]]:
     """Return the most promising plan that was not rejected, and whose it is.
 
@@ -44,6 +49,9 @@ def choose(
     advised : callable, optional
         What memory advises: from signatures of plans to what each is worth. Default the scores of
         the hits. Another reading that was never tried is worth what the plan is, by its odds.
+    parts : Parts, optional
+        The steps that plans may be changed by, which is thought of where memory advises and no plan
+        that is left promises more.
 
     Returns
     -------
@@ -63,13 +71,38 @@ def choose(
         name, worth = signature(plan), hit.score * odds
         if told is not None:
             worth = told[name].value if told[name].trials else told[shown].value * odds
+            if parts is not None and not told[name].trials:
+                worth *= parts.share(plan)
         if name not in options or options[name].worth < worth:
             options[name] = _Option(worth, place, hit, plan)
+    if told is not None and advised is not None and parts is not None:
+        _borrow(options, rejected, advised, parts)
     left = [option for name, option in options.items() if name not in rejected]
     if not left:
         rejected.clear()
         left = list(options.values())
-    vain = set(rejected.values())
-    other = [option for option in left if verbs(option.plan) not in vain]
+    # To do it all twice is more than was in vain.
+    vain = [(done, name.count(",") + 1) for name, done in rejected.items()]
+    other = [o for o in left if all(verbs(o.plan) != v or len(o.plan) > n for v, n in vain)]
     best = max(other or left, key=lambda option: option[:2], default=None)
     return (None, ()) if best is None else (best.hit, best.plan)
+
+
+def _borrow(
+    options: dict[str, _Option], rejected: Collection[str], advised: Advised, parts: Parts
+) -> None:
+    """Add the plans that the best ones become with parts of others."""
+    if max((o.worth for name, o in options.items() if name not in rejected), default=0) > _SURE:
+        return
+    ranked = sorted(options.values(), key=lambda option: option[:2], reverse=True)
+    best: dict[frozenset[str], _Option] = {}
+    for option in ranked:
+        if len(best) < _LENDERS and len(option.plan) > 1:
+            best.setdefault(verbs(option.plan), option)
+    made = [(one, plan, odds) for one in best.values() for plan, odds in parts.lent(one.plan)]
+    told = advised({signature(plan) for _, plan, _ in made}) if made else {}
+    for one, plan, odds in made:
+        name = signature(plan)
+        worth = told[name].value if told[name].trials else odds
+        if name not in options or options[name].worth < worth:
+            options[name] = _Option(worth, one.place, one.hit, plan)

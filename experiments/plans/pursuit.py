@@ -105,7 +105,9 @@ class Pursuit:
         self.score, attempt.earned = self.score + reward, attempt.earned + reward
         attempt.commands += 1
         opened = frozenset(commands).difference(before)
-        aim = None if attempt.explored else attempt.plan[attempt.place - 1]
+        # What brought a reward was no looking around.
+        looked = command if reward > 0 else None
+        aim = looked if attempt.explored else attempt.plan[attempt.place - 1]
         self.agenda.current.deeds.append(
             PastCommand(command, self.attempts, aim, opened, command not in commands)
         )
@@ -156,6 +158,11 @@ class Pursuit:
             self.plans.close(attempt, won=False, cut_off=bool(attempt.plan) and not done)
         else:
             self._stuck.append(attempt)
+        if over and not won:
+            # Plans that never won before do not have to be stuck again.
+            for own in [own for own in self._stuck if self.plans.unproven(own)]:
+                self._stuck.remove(own)
+                self.plans.close(own, won=False)
         self.agenda.turn(over=done)
 
     def _blame_stuck(self, winner: Attempt) -> None:
