@@ -30,7 +30,7 @@ class Attempt:
         Subgoals; empty without a plan.
     place : int
         How many of them are done.
-    doubts : int
+    doubts : float
         Signs that the next one cannot be reached.
     earned : float
         Rewards since it began.
@@ -57,7 +57,7 @@ class Attempt:
     search: Search
     plan: tuple[str, ...]
     place: int = 0
-    doubts: int = 0
+    doubts: float = 0
     earned: float = 0.0
     idle: bool = False
     holds: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from experiments.plans.binding import signature, verbs
@@ -12,9 +12,12 @@ from experiments.plans.words import arguments, shape, slot_of, unnumbered, varia
 Offer = tuple[str, str, str]
 
 _LENT = 0.15  # how likely another plan's change by one step is the right one; set by hand
+_AGAIN = 0.3  # the same of doing it all with another instance: that goes on where the plan ended
 _NAMED = 0.6  # the same where a word of the goal is the step's verb
 _SHORT = 0.98  # for each step, so that among equals the shorter plan is tried first
 _LACKING = 0.5  # what a plan is worth that lacks such a step, until it is tried for such a goal
+_UNNAMED = 0.3  # and one that does nothing with something that the goal names
+_PROVEN = 1.5  # how much likelier a step is that ever was part of a plan that won
 
 
 class Parts:
@@ -26,11 +29,26 @@ class Parts:
         As `parts_of` gives them.
     goal : sequence of str
         The words of the goal that name no thing.
+    n : int, default 0
+        How many things the goal names.
+    proven : collection of str, optional
+        The signatures of steps that ever were part of a plan that won.
+    spoken : iterable of str, optional
+        The words of all goals that were reached.
     """
 
-    def __init__(self, steps: Iterable[str], goal: Sequence[str]) -> None:
-        self.steps = list(steps)
+    def __init__(
+        self,
+        steps: Iterable[str],
+        goal: Sequence[str],
+        n: int = 0,
+        *,
+        proven: Collection[str] = (),
+        spoken: Iterable[str] = (),
+    ) -> None:
+        self.steps, self.n, self.proven = list(steps), n, proven
         self.named = verbs(self.steps).intersection(goal)
+        self.unsaid = set(spoken).difference(goal)
 
     def lent(self, plan: Sequence[str]) -> Iterator[tuple[tuple[str, ...], float]]:
         """Yield a plan done twice, with one step more, or another one; with how likely each is.
@@ -39,24 +57,35 @@ class Parts:
         --------
         >>> for plan, odds in Parts(["dye {0.0}"], ["dye"]).lent(["grab {0.0}", "hang {0.0}"]):
         ...     print(plan, round(odds, 2))
-        ('grab {0.0}', 'hang {0.0}', 'grab {0.1}', 'hang {0.1}') 0.14
+        ('grab {0.0}', 'hang {0.0}', 'grab {0.1}', 'hang {0.1}') 0.28
         ('grab {0.0}', 'dye {0.0}', 'hang {0.0}') 0.56
         ('grab {0.0}', 'dye {0.0}') 0.58
         """
-        made = [((*plan, *(_another(subgoal, plan) for subgoal in plan)), _LENT)]
+        made = [((*plan, *(_another(subgoal, plan) for subgoal in plan)), _AGAIN)]
         done = {signature([subgoal]) for subgoal in plan}
         for part in self.steps:
             if signature([part]) not in done:
-                odds = _NAMED if words(part)[0] in self.named else _LENT
+                likely = _LENT * (_PROVEN if signature([part]) in self.proven else 1)
+                odds = _NAMED if words(part)[0] in self.named else likely
                 about = variables_of(part)[0]
                 place = next((i for i, s in enumerate(plan, 1) if about in variables_of(s)), 1)
                 made.append(((*plan[:place], part, *plan[place:]), odds))
                 made += [((*plan[:i], part, *plan[i + 1 :]), odds) for i in range(1, len(plan))]
-        yield from ((one, odds * _SHORT ** len(one)) for one, odds in made)
+        yield from ((one, odds * self._about(one) * _SHORT ** len(one)) for one, odds in made)
 
     def share(self, plan: Sequence[str]) -> float:
-        """Return how much of its worth elsewhere a plan has for the goal."""
-        return 1.0 if self.named <= verbs(plan) else _LACKING
+        """Return how much of its worth elsewhere a plan has for the goal.
+
+        It is worth less where it lacks a step that the goal names, and where it has one that goals
+        name which want it.
+        """
+        done = verbs(plan)
+        fits = self.named <= done and self.unsaid.isdisjoint(done)
+        return self._about(plan) * (1.0 if fits else _LACKING)
+
+    def _about(self, plan: Sequence[str]) -> float:
+        named = {slot_of(name) for subgoal in plan for name in variables_of(subgoal)}
+        return 1.0 if named.issuperset(range(self.n)) else _UNNAMED
 
 
 def offers(commands: Iterable[str], slots: Sequence[str]) -> set[Offer]:
@@ -67,7 +96,7 @@ def offers(commands: Iterable[str], slots: Sequence[str]) -> set[Offer]:
     >>> sorted(offers(["dye hat 1 with vat 2", "open bin 1"], ["hat", "peg"]))
     [('dye # with #', '{0.0}', 'vat')]
     """
-    found = set()
+    found = set[Offer]()
     for command in set(map(unnumbered, commands)):
         first, other, *_ = [*(part.word for part in arguments(command)), "", ""]
         if first in slots:

@@ -276,7 +276,10 @@ class PlanMemory:
         state = self._state(goal, slots)
         advised = partial(self._worth, state) if self.advised else None
         offered = offers(search.known, slots) | self.lexicon.offered
-        parts = Parts(parts_of(offered, self.lexicon), words(state))
+        proven = {step for plan in self._plans for step in plan.split(", ")}
+        spoken = {word for home in self._homes for word in words(home)}
+        steps = parts_of(offered, self.lexicon)
+        parts = Parts(steps, words(state), len(slots), proven=proven, spoken=spoken)
         hit, plan = choose(decision.hits, self.lexicon, self._nouns, item.rejected, advised, parts)
         followed = () if hit is None else hit
         stored = self._space.start(goal, slots, plan)

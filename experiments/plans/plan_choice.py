@@ -45,7 +45,8 @@ def choose(
         What the variables of a hit's plan stood for.
     rejected : dict of str to frozenset of str
         Signatures of plans, and the verbs of those that were carried out in vain: a plan of the
-        same verbs comes last. It is emptied where no other plan is left.
+        same verbs comes last, unless it is longer; or the step that could not be done: so does a
+        plan with that step. It is emptied where no other plan is left.
     advised : callable, optional
         What memory advises: from signatures of plans to what each is worth. Default the scores of
         the hits. Another reading that was never tried is worth what the plan is, by its odds.
@@ -81,11 +82,19 @@ def choose(
     if not left:
         rejected.clear()
         left = list(options.values())
-    # To do it all twice is more than was in vain.
-    vain = [(done, name.count(",") + 1) for name, done in rejected.items()]
-    other = [o for o in left if all(verbs(o.plan) != v or len(o.plan) > n for v, n in vain)]
+    other = [option for option in left if not _in_vain(option.plan, rejected)]
     best = max(other or left, key=lambda option: option[:2], default=None)
     return (None, ()) if best is None else (best.hit, best.plan)
+
+
+def _in_vain(plan: Sequence[str], rejected: Mapping[str, frozenset[str]]) -> bool:
+    """Whether all that a plan does was in vain, or a step of it could not be done."""
+    steps = {signature([subgoal]) for subgoal in plan}
+    return any(
+        # To do it all twice is more than was in vain.
+        (verbs(plan) == vain and len(plan) <= name.count(",") + 1) or (vain and vain <= steps)
+        for name, vain in rejected.items()
+    )
 
 
 def _borrow(

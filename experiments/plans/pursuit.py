@@ -136,8 +136,11 @@ class Pursuit:
     def _end(self, attempt: Attempt, *, over: bool) -> None:
         item, done, won = self.agenda.current, attempt.done, complete(self.score)
         if self.agenda.last:
-            # Carried out in vain, the plan is wrong; stuck, perhaps only this reading of it.
-            item.rejected[signature(attempt.plan)] = verbs(attempt.plan) if done else frozenset()
+            # Carried out in vain, the plan is wrong; stuck, perhaps only the step that is next.
+            # The first is about finding the thing, which all plans need.
+            left = attempt.plan[attempt.place : attempt.place + 1] if attempt.place else ()
+            why = verbs(attempt.plan) if done else frozenset(map(signature, ([s] for s in left)))
+            item.rejected[signature(attempt.plan)] = why
         item.earned = done and attempt.earned > 0
         item.done, item.stuck = (attempt, None) if done else (None, attempt)
         self._attempt = None

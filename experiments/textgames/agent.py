@@ -122,6 +122,8 @@ class Agent:
         self.plans.explored(attempt, consulted, command)
         wish = consulted.wish
         attempt.doubts += (sight.repeated(wish.need, command) > 0) + (wish.about(command) > 0)
+        # Where nothing is to be found any more, the step may not be possible at all.
+        attempt.doubts += 0.5 * (not wish.unbound)
         sight.look(wish.need, command)
         return command
 
