@@ -79,6 +79,8 @@ class PlanMemory:
         Whether plans are chosen by advice too.
     searching : bool, default True
         Whether advice is asked where to look; what was explored is kept all the same.
+    lending : bool, default True
+        Whether plans are made of parts of others, too, where they are chosen by advice.
 
     Attributes
     ----------
@@ -99,10 +101,12 @@ class PlanMemory:
         choices: Choices | None = None,
         advised: bool = True,
         searching: bool = True,
+        lending: bool = True,
     ) -> None:
         self.memory, self.choices = memory, choices
         self.advised = advised and choices is not None
         self.searching = searching and choices is not None
+        self.lending = lending and self.advised
         self.looked_at = looked_at
         self.decisions, self.seconds, self._won = 0, 0.0, False
         self._learn()
@@ -275,11 +279,7 @@ class PlanMemory:
             decision = self.memory.recall(cue, where, self.looked_at, distinct="entity")
         state = self._state(goal, slots)
         advised = partial(self._worth, state) if self.advised else None
-        offered = offers(search.known, slots) | self.lexicon.offered
-        proven = {step for plan in self._plans for step in plan.split(", ")}
-        spoken = {word for home in self._homes for word in words(home)}
-        steps = parts_of(offered, self.lexicon)
-        parts = Parts(steps, words(state), len(slots), proven=proven, spoken=spoken)
+        parts = self._parts(state, search, slots) if self.lending else None
         hit, plan = choose(decision.hits, self.lexicon, self._nouns, item.rejected, advised, parts)
         followed = () if hit is None else hit
         stored = self._space.start(goal, slots, plan)
@@ -294,6 +294,13 @@ class PlanMemory:
             for step in stuck.steps:
                 self._record(attempt, *step)
         return attempt
+
+    def _parts(self, state: str, search: Search, slots: Sequence[str]) -> Parts:
+        """Return the steps that plans may be changed by."""
+        proven = {step for plan in self._plans for step in plan.split(", ")}
+        spoken = {word for home in self._homes for word in words(home)}
+        steps = parts_of(offers(search.known, slots) | self.lexicon.offered, self.lexicon)
+        return Parts(steps, words(state), len(slots), proven=proven, spoken=spoken)
 
     def _worth(self, state: str, plans: Iterable[str]) -> Mapping[str, Option]:
         assert self.choices is not None
