@@ -29,7 +29,7 @@ class Parts:
         As `parts_of` gives them.
     goal : sequence of str
         The words of the goal that name no thing.
-    n : int, default 0
+    n : int
         How many things the goal names.
     proven : collection of str, optional
         The signatures of steps that ever were part of a plan that won.
@@ -41,12 +41,13 @@ class Parts:
         self,
         steps: Iterable[str],
         goal: Sequence[str],
-        n: int = 0,
+        n: int,
         *,
         proven: Collection[str] = (),
         spoken: Iterable[str] = (),
     ) -> None:
-        self.steps, self.n, self.proven = list(steps), n, proven
+        known = (s for s in steps if all(slot_of(v) < n for v in variables_of(s)))
+        self.steps, self.n, self.proven = list(known), n, proven
         self.named = verbs(self.steps).intersection(goal)
         self.unsaid = set(spoken).difference(goal)
 
@@ -55,7 +56,7 @@ class Parts:
 
         Examples
         --------
-        >>> for plan, odds in Parts(["dye {0.0}"], ["dye"]).lent(["grab {0.0}", "hang {0.0}"]):
+        >>> for plan, odds in Parts(["dye {0.0}"], ["dye"], 1).lent(["grab {0.0}", "hang {0.0}"]):
         ...     print(plan, round(odds, 2))
         ('grab {0.0}', 'hang {0.0}', 'grab {0.1}', 'hang {0.1}') 0.28
         ('grab {0.0}', 'dye {0.0}', 'hang {0.0}') 0.56
@@ -82,6 +83,10 @@ class Parts:
         done = verbs(plan)
         fits = self.named <= done and self.unsaid.isdisjoint(done)
         return self._about(plan) * (1.0 if fits else _LACKING)
+
+    def order(self, odds: float) -> float:
+        """Return odds as a share of those that no step has which the goal names; inf for it."""
+        return odds / _AGAIN if odds <= _AGAIN else float("inf")
 
     def _about(self, plan: Sequence[str]) -> float:
         named = {slot_of(name) for subgoal in plan for name in variables_of(subgoal)}

@@ -19,7 +19,7 @@ from experiments.plans.choices import Choices
 from experiments.plans.clauses import holds
 from experiments.plans.command_history import PastCommand, lasting
 from experiments.plans.demonstration import Demonstrations, Played
-from experiments.plans.lending import Parts, offers, parts_of
+from experiments.plans.lending import Offer, Parts, offers, parts_of
 from experiments.plans.lessons import (
     COMPOSED,
     DEMONSTRATION,
@@ -155,8 +155,13 @@ class PlanMemory:
 
     def show_itself(self, goal: str, steps: Sequence[Played]) -> None:
         """Learn from an own won game as from a demonstration, if none was ever seen."""
-        if self.advised and not self.lexicon.verbs and self._won:
+        if self._ignorant and self._won:
             self.teach([(goal, steps)])
+
+    @property
+    def _ignorant(self) -> bool:
+        """Whether nothing was ever shown; then nothing says what a goal's names are."""
+        return self.advised and not self.lexicon.verbs
 
     def _contrast(self, shown: Sequence[Attempt]) -> None:
         """Tell advice what demonstrations say of plans: this one here, and none of the others.
@@ -367,7 +372,7 @@ class PlanMemory:
         Without it the plan that is remembered would end before what reached the goal.
         """
         action = attempt.binding.abstract(command, command)
-        if variables_of(action):
+        if variables_of(action) and not self._ignorant:
             self._record(attempt, command, action)
 
     def close(self, attempt: Attempt, won: bool, *, cut_off: bool = False) -> None:
@@ -388,16 +393,19 @@ class PlanMemory:
         run = attempt.run
         plan, took = signature(attempt.plan), attempt.commands
         slots = list(attempt.binding.slots)
-        can = offers(attempt.search.known, slots) - self.lexicon.offered
+        seen: set[Offer] = set() if self._ignorant else offers(attempt.search.known, slots)
+        can = seen - self.lexicon.offered
         own = {SLOTS: slots, FOLLOWED: plan, TOOK: took, OFFERED: sorted(map(list, can))}
         told = attempt.search.told()
         run.metadata = {**run.metadata, **own, **told}
         exposure = self.durations.done_by(took, (run.task_type, plan)) if cut_off else 1.0
-        episode = self.memory.close(run, float(won), exposure=exposure)
+        # A win without a plan leaves none to follow: it is shown, see `show_itself`.
+        shown = self._ignorant and run.kind != DEMONSTRATION
+        episode = self.memory.close(run, float(won and not shown), exposure=exposure)
         self._won = won and kept(episode)
         take_in(self.lexicon, episode)
         take_time(self.durations, episode)
-        if run.kind != DEMONSTRATION:
+        if run.kind != DEMONSTRATION and not shown:
             # What lasted is what won, not the last plan, nor one that was not through.
             if won:
                 self._tell(episode, attempt.lasted or plan, 1.0)
@@ -437,7 +445,7 @@ class PlanMemory:
         deeds : iterable of PastCommand
             Of all attempts at this clause.
         """
-        if attempt.holds:
+        if attempt.holds or self._ignorant:
             return
         goal, form, slots = attempt.run.goal, attempt.run.task_type, list(attempt.binding.slots)
         steps = lasting(deeds, slots, self.lexicon)

@@ -15,6 +15,7 @@ from experiments.plans.lexicon import Lexicon
 Advised = Callable[[Iterable[str]], Mapping[str, Option]]
 
 _SURE = 0.6  # what is worth more is not changed
+_BEFORE = 0.9  # of the worth of a plan that is tried before: a changed one
 _LENDERS = 2  # of how many plans parts are changed
 
 
@@ -68,16 +69,20 @@ def choose(
     ]
     told = advised({signature(one[2]) for one in readings}) if advised and readings else None
     options: dict[str, _Option] = {}
+    fresh = [1.0]
     for hit, place, plan, odds, shown in readings:
         name, worth = signature(plan), hit.score * odds
         if told is not None:
             worth = told[name].value if told[name].trials else told[shown].value * odds
             if parts is not None and not told[name].trials:
-                worth *= parts.share(plan)
+                share = parts.share(plan)
+                worth *= share
+                # What won elsewhere is tried before it is changed, where nothing speaks against it.
+                fresh += [worth] if odds == share == 1 else []
         if name not in options or options[name].worth < worth:
             options[name] = _Option(worth, place, hit, plan)
     if told is not None and advised is not None and parts is not None:
-        _borrow(options, rejected, advised, parts)
+        _borrow(options, rejected, advised, parts, _BEFORE * min(fresh))
     left = [option for name, option in options.items() if name not in rejected]
     if not left:
         rejected.clear()
@@ -98,9 +103,16 @@ def _in_vain(plan: Sequence[str], rejected: Mapping[str, frozenset[str]]) -> boo
 
 
 def _borrow(
-    options: dict[str, _Option], rejected: Collection[str], advised: Advised, parts: Parts
+    options: dict[str, _Option],
+    rejected: Collection[str],
+    advised: Advised,
+    parts: Parts,
+    most: float,
 ) -> None:
-    """Add the plans that the best ones become with parts of others."""
+    """Add the plans that the best ones become with parts of others.
+
+    Those without a step that the goal names are worth at most ``most``.
+    """
     if max((o.worth for name, o in options.items() if name not in rejected), default=0) > _SURE:
         return
     ranked = sorted(options.values(), key=lambda option: option[:2], reverse=True)
@@ -112,6 +124,6 @@ def _borrow(
     told = advised({signature(plan) for _, plan, _ in made}) if made else {}
     for one, plan, odds in made:
         name = signature(plan)
-        worth = told[name].value if told[name].trials else odds
+        worth = told[name].value if told[name].trials else min(odds, most * parts.order(odds))
         if name not in options or options[name].worth < worth:
             options[name] = _Option(worth, one.place, one.hit, plan)

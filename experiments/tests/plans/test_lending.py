@@ -17,7 +17,7 @@ def _hit(*plan: str) -> Hit:
 
 def test_a_plan_is_changed_by_one_step_or_done_twice() -> None:
     plan = ("grab {0.0}", "dye {0.0}", "hang {0.0} on {1.0}")
-    made = dict(Parts(["fold {0.0}", "dye {0.0}"], []).lent(plan))
+    made = dict(Parts(["fold {0.0}", "dye {0.0}"], [], 2).lent(plan))
     assert (*plan[:1], "fold {0.0}", *plan[1:]) in made
     assert ("grab {0.0}", "fold {0.0}", plan[2]) in made
     assert (*plan, "grab {0.1}", "dye {0.1}", "hang {0.1} on {1.0}") in made
@@ -25,7 +25,7 @@ def test_a_plan_is_changed_by_one_step_or_done_twice() -> None:
 
 
 def test_a_step_that_the_goal_names_comes_first_and_a_plan_without_it_is_worth_less() -> None:
-    parts = Parts(["fold {0.0}", "dye {0.0}"], ["dye", "hang"])
+    parts = Parts(["fold {0.0}", "dye {0.0}"], ["dye", "hang"], 1)
     plan = ("grab {0.0}", "hang {0.0}")
     made = sorted(parts.lent(plan), key=lambda one: -one[1])
     assert all("dye {0.0}" in one for one, _ in made[:2])
