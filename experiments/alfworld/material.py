@@ -97,8 +97,10 @@ class Alfworld:
                 unseen = generated_games(self.cache, setup.measured, _UNSEEN + seed)
         else:
             pool = find_games(_split(self.games, _TRAIN))
-            unseen = find_games(_split(self.games, _TEST))
+            unseen = list(find_games(_split(self.games, _TEST)))
             games = list(pool if setup.measures else unseen)
+            # In order of their names, the first of them would be of one kind of task.
+            random.Random("measured").shuffle(unseen)
         random.Random(f"order {seed}").shuffle(games)
         shown = self._shown(pool, seed)
         left = [game for game in games if game not in shown]

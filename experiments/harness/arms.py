@@ -112,8 +112,8 @@ _CONTROLS = (
         "shuffled",
         "full loop on wrong goals",
         partial(loop_settings.full, kind=ShuffledOutcomes),
-        # Searches hang on no goal: they would stay true in it.
-        agent={"searching": False},
+        # Searches hang on no goal, nor do steps that goals name: they would stay true in it.
+        agent={"searching": False, "lending": False},
         readable=False,
     ),
     Arm("frequency", "frequencies of actions", None, readable=False),
@@ -148,6 +148,9 @@ _WITHOUT = (
         "full, nothing remembered of searches",
         loop_settings.full,
         agent={"searching": False},
+    ),
+    Arm(
+        "no_lending", "full, no parts of other plans", loop_settings.full, agent={"lending": False}
     ),
     Arm(
         "no_edges",

@@ -30,7 +30,7 @@ class Attempt:
         Subgoals; empty without a plan.
     place : int
         How many of them are done.
-    doubts : int
+    doubts : float
         Signs that the next one cannot be reached.
     earned : float
         Rewards since it began.
@@ -57,7 +57,7 @@ class Attempt:
     search: Search
     plan: tuple[str, ...]
     place: int = 0
-    doubts: int = 0
+    doubts: float = 0
     earned: float = 0.0
     idle: bool = False
     holds: bool = False
@@ -150,6 +150,8 @@ class Wish:
     def of(cls, attempt: Attempt) -> Wish:
         """Return what an attempt needs next, past the steps that may have been means."""
         binding, need = attempt.binding, "".join(attempt.open[-1:])
+        if not attempt.plan:
+            return cls(set(binding.slots), set(), set(), set(), "")
         bound = {name: thing for thing, name in binding.names.items()}
         names = variables_of(need)
         # A thing once chosen is wanted itself; before that, any other of its kind.
@@ -159,9 +161,14 @@ class Wish:
         said = " ".join([*words(need)[:1], *sorted({kind(thing) for thing in things})])
         return cls(things, unbound, shown, known, said)
 
-    def about(self, command: str) -> bool:
-        """Whether a command names a thing that is wanted."""
-        return any(a.word in self.things or a.instance in self.things for a in arguments(command))
+    @classmethod
+    def nothing(cls) -> Wish:
+        """Return that nothing is wanted."""
+        return cls(set(), set(), set(), set(), "")
+
+    def about(self, command: str) -> int:
+        """Return how many things a command names that are wanted."""
+        return sum(a.word in self.things or a.instance in self.things for a in arguments(command))
 
     def wants(self, instance: str) -> bool:
         """Whether an instance is a thing that is wanted."""

@@ -38,7 +38,9 @@ class Binding:
     def _wanted(self, command: str, subgoal: str | None) -> list[Argument]:
         named = [a for a in arguments(command) if a.word in self.slots]
         if subgoal is None or shape(command) == shape(subgoal):
-            return [a for a in named if self.lexicon.aimed(a.position)]
+            # A step that was lent has a shape that nobody demonstrated.
+            lent = subgoal is not None
+            return [a for a in named if self.lexicon.aimed(a.position, unused=lent)]
         # Another way to say it: what the goal gave a name is taken to be what the subgoal means.
         return named[: len(variables_of(subgoal))]
 

@@ -27,9 +27,9 @@ UNDONE, OPENED = "undone", "opened"
 """Metadata of episodes: what a demonstration said, did, undid and was told, a goal's names;
 which of its commands made the next one possible."""
 
-FOLLOWED, TOOK, COMPOSED = "plan", "took", "composed"
+FOLLOWED, TOOK, COMPOSED, OFFERED = "plan", "took", "composed", "offered"
 """Metadata of attempts: the plan's signature, how many commands were given, whether it is what
-lasted of several attempts."""
+lasted of several attempts, what could be done with the goal's things (see `offers`)."""
 
 
 class Shown(NamedTuple):
@@ -217,6 +217,7 @@ def take_in(lexicon: Lexicon, episode: Episode) -> None:
     """
     if not kept(episode):
         return
+    lexicon.offered.update((form, own, o) for form, own, o in episode.metadata.get(OFFERED, ()))
     if episode.reward == 1.0:
         plan = [s.action for s in episode.steps if s.action and variables_of(s.action)]
         lexicon.reached(episode.task_type or "", plan)

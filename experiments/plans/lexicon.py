@@ -20,6 +20,7 @@ from experiments.plans.words import (
 
 _PLAUSIBLE = 0.25  # other readings of a plan must be as likely as this; set by hand
 _NEEDLESS = 0.5  # how likely a step of a plan was needless: tried where the whole failed
+_ALONE = 0.1  # the same where it leaves a single one
 # Above a half: with that, looking into things on the way to putting something into such a thing
 # stayed in the plan, each time, and 20 of 24 such tuning games were lost. At .7 it was
 # enough that a tool was picked up along with every two things: to pick up things was no step then.
@@ -67,6 +68,7 @@ class Lexicon:
         self._compared: Counter[object] = Counter()
         self._agreed: Counter[object] = Counter()
         self.goals = Spread()
+        self.offered: set[tuple[str, str, str]] = set()
 
     def said(self, goal: str, slots: Sequence[str]) -> None:
         """Take in a goal, or a clause of one, and the names of its things."""
@@ -119,10 +121,13 @@ class Lexicon:
                 self._uses[part.position] += 1
                 self._aimed[part.position] += part.word in slots
 
-    def aimed(self, form: object) -> bool:
+    def aimed(self, form: object, *, unused: bool = False) -> bool:
         """Whether commands of a shape, or arguments at a position of it, nearly always name the
-        goal's things: (aimed + 1/2) / (uses + 1) above 0.65, so that few uses suffice.
+        goal's things: (aimed + 1/2) / (uses + 1) above 0.65, so that few uses suffice; for a form
+        without a use ``unused`` is returned.
         """
+        if not self._uses[form]:
+            return unused
         return (self._aimed[form] + 0.5) / (self._uses[form] + 1) > _AIMED
 
     def readings(
@@ -144,7 +149,7 @@ class Lexicon:
                     other = subgoal.replace(part.word, noun)
                     yield (*plan[:place], other, *plan[place + 1 :]), self.doubt(part.position)
         for place in range(len(plan) - 1):
-            yield (*plan[:place], *plan[place + 1 :]), _NEEDLESS
+            yield (*plan[:place], *plan[place + 1 :]), _NEEDLESS if len(plan) > 2 else _ALONE
 
     def may_be_means(self, form: str) -> bool:
         """Whether commands of a shape mostly made the next one possible, or undid such a one.

@@ -18,11 +18,13 @@ from experiments.plans.binding import Binding, signature
 from experiments.plans.choices import Choices
 from experiments.plans.clauses import holds
 from experiments.plans.command_history import PastCommand, lasting
-from experiments.plans.demonstration import Demonstrations
+from experiments.plans.demonstration import Demonstrations, Played
+from experiments.plans.lending import Offer, Parts, offers, parts_of
 from experiments.plans.lessons import (
     COMPOSED,
     DEMONSTRATION,
     FOLLOWED,
+    OFFERED,
     PLAN,
     SLOTS,
     SUBGOAL,
@@ -77,6 +79,8 @@ class PlanMemory:
         Whether plans are chosen by advice too.
     searching : bool, default True
         Whether advice is asked where to look; what was explored is kept all the same.
+    lending : bool, default True
+        Whether plans are made of parts of others, too, where they are chosen by advice.
 
     Attributes
     ----------
@@ -97,12 +101,14 @@ class PlanMemory:
         choices: Choices | None = None,
         advised: bool = True,
         searching: bool = True,
+        lending: bool = True,
     ) -> None:
         self.memory, self.choices = memory, choices
         self.advised = advised and choices is not None
         self.searching = searching and choices is not None
+        self.lending = lending and self.advised
         self.looked_at = looked_at
-        self.decisions, self.seconds = 0, 0.0
+        self.decisions, self.seconds, self._won = 0, 0.0, False
         self._learn()
 
     def _learn(self) -> None:
@@ -119,6 +125,7 @@ class PlanMemory:
         told = [(e.kind == DEMONSTRATION, _done(e)) for e in own]
         self._shown = dict.fromkeys(plan for shown, plan in told if shown)
         self._plans = {plan for _, plan in told}
+        self._homes = {self._state(e.goal, e.metadata[SLOTS]) for e in own}
         self._played = {e.metadata.get(ORIGIN) for e in self.memory.readable() if kept(e)}
 
     def _notice(self) -> None:
@@ -146,6 +153,16 @@ class PlanMemory:
         if self.advised:
             self._contrast(shown)
 
+    def show_itself(self, goal: str, steps: Sequence[Played]) -> None:
+        """Learn from an own won game as from a demonstration, if none was ever seen."""
+        if self._ignorant and self._won:
+            self.teach([(goal, steps)])
+
+    @property
+    def _ignorant(self) -> bool:
+        """Whether nothing was ever shown; then nothing says what a goal's names are."""
+        return self.advised and not self.lexicon.verbs
+
     def _contrast(self, shown: Sequence[Attempt]) -> None:
         """Tell advice what demonstrations say of plans: this one here, and none of the others.
 
@@ -164,15 +181,29 @@ class PlanMemory:
                     self.choices.tell(PLANS, state or NOTHING, plan or NOTHING, float(plan == own))
 
     def _tell(self, episode: Episode, plan: str, won: float, trust: float = 1.0) -> None:
-        """Tell advice what came of a plan; a new one that won is none for what others do."""
+        """Tell advice what came of a plan.
+
+        A win for words that had none speaks against the other plans there, and one of a new plan
+        against it for other words, as demonstrations do.
+        """
         if not (self.advised and self.choices is not None and kept(episode) and trust > _LEAST):
             return
-        state = " ".join(terms_of(self.lexicon, episode.goal, episode.metadata[SLOTS])) or NOTHING
+        state = self._state(episode.goal, episode.metadata[SLOTS])
         self.choices.tell(PLANS, state, plan or NOTHING, won, trust)
-        if won and plan not in self._plans:
-            self._plans.add(plan)
-            for other in self._shown:
-                self.choices.tell(PLANS, " ".join(_said(other)) or NOTHING, plan or NOTHING, 0.0)
+        if not won:
+            return
+        if state not in self._homes:
+            for other in sorted(self._plans - {plan}):
+                self.choices.tell(PLANS, state, other or NOTHING, 0.0)
+        if plan not in self._plans:
+            said = {" ".join(_said(other)) or NOTHING for other in self._shown}
+            for home in sorted((said | self._homes) - {state}):
+                self.choices.tell(PLANS, home, plan or NOTHING, 0.0)
+        self._plans.add(plan)
+        self._homes.add(state)
+
+    def _state(self, goal: str, slots: Sequence[str]) -> str:
+        return " ".join(terms_of(self.lexicon, goal, slots)) or NOTHING
 
     def _observe(self, part: Part) -> Attempt:
         goal, slots, steps, shown, search = part
@@ -223,7 +254,7 @@ class PlanMemory:
         ----------
         item : Item
             What is to be reached. Its rejected plans are forgotten when no other is left. Where
-            the plan begins as its stuck attempt did, it is taken up from there, since the world
+            the plan begins as its last attempt did, it is taken up from there, since the world
             is as that left it.
         slots : sequence of str
             The names of its things, see `Lexicon.slots`.
@@ -245,15 +276,16 @@ class PlanMemory:
             return self._begun(run, item, slots, search)
 
     def _begun(self, run: OpenEpisode, item: Item, slots: Sequence[str], search: Search) -> Attempt:
-        goal, stuck = item.clause, item.stuck
+        goal, stuck = item.clause, item.stuck or item.done
         query = self._space.goal(goal, slots)
         self.decisions += 1
         with self._timed():
             cue, where = Cue(goal=goal, vector=query), Filter(tags=(PLAN,))
             decision = self.memory.recall(cue, where, self.looked_at, distinct="entity")
-        state = " ".join(terms_of(self.lexicon, goal, slots))
+        state = self._state(goal, slots)
         advised = partial(self._worth, state) if self.advised else None
-        hit, plan = choose(decision.hits, self.lexicon, self._nouns, item.rejected, advised)
+        parts = self._parts(state, search, slots) if self.lending else None
+        hit, plan = choose(decision.hits, self.lexicon, self._nouns, item.rejected, advised, parts)
         followed = () if hit is None else hit
         stored = self._space.start(goal, slots, plan)
         self.memory.act(decision, None, followed, vector=stored, tags=(PLAN,))
@@ -267,6 +299,13 @@ class PlanMemory:
             for step in stuck.steps:
                 self._record(attempt, *step)
         return attempt
+
+    def _parts(self, state: str, search: Search, slots: Sequence[str]) -> Parts:
+        """Return the steps that plans may be changed by."""
+        proven = {step for plan in self._plans for step in plan.split(", ")}
+        spoken = {word for home in self._homes for word in words(home)}
+        steps = parts_of(offers(search.known, slots) | self.lexicon.offered, self.lexicon)
+        return Parts(steps, words(state), len(slots), proven=proven, spoken=spoken)
 
     def _worth(self, state: str, plans: Iterable[str]) -> Mapping[str, Option]:
         assert self.choices is not None
@@ -294,7 +333,7 @@ class PlanMemory:
         self.decisions += 1
         wish = Wish.of(attempt)
         if self.choices is None or not wish.need:
-            return Consulted(text, {}, {}, wish)
+            return Consulted(text, {}, {}, wish if self.advised else wish.nothing())
         state, forms = _situation(wish.need, text), map(shape, commands)
         with self._timed():
             told = self.choices.advise(KIND, state, forms)
@@ -332,8 +371,8 @@ class PlanMemory:
 
         Without it the plan that is remembered would end before what reached the goal.
         """
-        action = attempt.binding.abstract(command)
-        if variables_of(action):
+        action = attempt.binding.abstract(command, command)
+        if variables_of(action) and not self._ignorant:
             self._record(attempt, command, action)
 
     def close(self, attempt: Attempt, won: bool, *, cut_off: bool = False) -> None:
@@ -353,14 +392,20 @@ class PlanMemory:
             return
         run = attempt.run
         plan, took = signature(attempt.plan), attempt.commands
-        own = {SLOTS: list(attempt.binding.slots), FOLLOWED: plan, TOOK: took}
+        slots = list(attempt.binding.slots)
+        seen: set[Offer] = set() if self._ignorant else offers(attempt.search.known, slots)
+        can = seen - self.lexicon.offered
+        own = {SLOTS: slots, FOLLOWED: plan, TOOK: took, OFFERED: sorted(map(list, can))}
         told = attempt.search.told()
         run.metadata = {**run.metadata, **own, **told}
         exposure = self.durations.done_by(took, (run.task_type, plan)) if cut_off else 1.0
-        episode = self.memory.close(run, float(won), exposure=exposure)
+        # A win without a plan leaves none to follow: it is shown, see `show_itself`.
+        shown = self._ignorant and run.kind != DEMONSTRATION
+        episode = self.memory.close(run, float(won and not shown), exposure=exposure)
+        self._won = won and kept(episode)
         take_in(self.lexicon, episode)
         take_time(self.durations, episode)
-        if run.kind != DEMONSTRATION:
+        if run.kind != DEMONSTRATION and not shown:
             # What lasted is what won, not the last plan, nor one that was not through.
             if won:
                 self._tell(episode, attempt.lasted or plan, 1.0)
@@ -400,7 +445,7 @@ class PlanMemory:
         deeds : iterable of PastCommand
             Of all attempts at this clause.
         """
-        if attempt.holds:
+        if attempt.holds or self._ignorant:
             return
         goal, form, slots = attempt.run.goal, attempt.run.task_type, list(attempt.binding.slots)
         steps = lasting(deeds, slots, self.lexicon)
@@ -415,6 +460,10 @@ class PlanMemory:
             for command, action in steps:
                 self.memory.step(run, command, action, tags=(SUBGOAL,))
             take_in(self.lexicon, self.memory.close(run, 1.0))
+
+    def unproven(self, attempt: Attempt) -> bool:
+        """Whether nobody ever won with the plan of an attempt."""
+        return self.advised and signature(attempt.plan) not in self._plans
 
     def discard(self, attempt: Attempt) -> None:
         """End an attempt that was broken off: its plan was not followed to the end."""

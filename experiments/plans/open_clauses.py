@@ -22,7 +22,8 @@ class Item:
     earned : bool
         Whether it was rewarded for that.
     rejected : dict of str to frozenset of str
-        Plans that were in vain, by signature, with their verbs where the plan itself was wrong.
+        Plans that were in vain, by signature, with their verbs where the plan itself was wrong,
+        or the step that could not be done.
     stuck : Attempt, optional
         The latest attempt, if it was broken off.
     done : Attempt, optional

@@ -105,7 +105,9 @@ class Pursuit:
         self.score, attempt.earned = self.score + reward, attempt.earned + reward
         attempt.commands += 1
         opened = frozenset(commands).difference(before)
-        aim = None if attempt.explored else attempt.plan[attempt.place - 1]
+        # What brought a reward was no looking around.
+        looked = command if reward > 0 else None
+        aim = looked if attempt.explored else attempt.plan[attempt.place - 1]
         self.agenda.current.deeds.append(
             PastCommand(command, self.attempts, aim, opened, command not in commands)
         )
@@ -134,8 +136,11 @@ class Pursuit:
     def _end(self, attempt: Attempt, *, over: bool) -> None:
         item, done, won = self.agenda.current, attempt.done, complete(self.score)
         if self.agenda.last:
-            # Carried out in vain, the plan is wrong; stuck, perhaps only this reading of it.
-            item.rejected[signature(attempt.plan)] = verbs(attempt.plan) if done else frozenset()
+            # Carried out in vain, the plan is wrong; stuck, perhaps only the step that is next.
+            # The first is about finding the thing, which all plans need.
+            left = attempt.plan[attempt.place : attempt.place + 1] if attempt.place else ()
+            why = verbs(attempt.plan) if done else frozenset(map(signature, ([s] for s in left)))
+            item.rejected[signature(attempt.plan)] = why
         item.earned = done and attempt.earned > 0
         item.done, item.stuck = (attempt, None) if done else (None, attempt)
         self._attempt = None
@@ -156,6 +161,11 @@ class Pursuit:
             self.plans.close(attempt, won=False, cut_off=bool(attempt.plan) and not done)
         else:
             self._stuck.append(attempt)
+        if over and not won:
+            # Plans that never won before do not have to be stuck again.
+            for own in [own for own in self._stuck if self.plans.unproven(own)]:
+                self._stuck.remove(own)
+                self.plans.close(own, won=False)
         self.agenda.turn(over=done)
 
     def _blame_stuck(self, winner: Attempt) -> None:

@@ -44,12 +44,14 @@ class Search:
     ----------
     origin : str
         A short name for that text: a hash of it.
+    known : set of str
+        The commands that were possible at any time.
     """
 
     def __init__(self, seen: Observation) -> None:
         text = seen.text.encode(errors="surrogatepass")
         self.origin = blake2b(text, digest_size=8).hexdigest()
-        self._known = set(seen.admissible_commands)
+        self.known = set(seen.admissible_commands)
         self._opened: frozenset[str] = frozenset()
         self._way: list[tuple[str, str, str, bool]] = []
         self._trials: list[Trial] = []
@@ -61,8 +63,8 @@ class Search:
 
     def saw(self, commands: Collection[str], *, explored: bool) -> None:
         """Note what is possible after a command, and whether that was explored."""
-        self._opened = frozenset(commands).difference(self._known if explored else commands)
-        self._known.update(commands)
+        self._opened = frozenset(commands).difference(self.known if explored else commands)
+        self.known.update(commands)
 
     def led(self) -> None:
         """Take in that the plan can go on: by the last command, and by what opened that."""

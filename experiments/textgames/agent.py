@@ -17,6 +17,7 @@ from experiments.plans import (
     Demonstrations,
     PlaceMap,
     PlanMemory,
+    Played,
     Pursuit,
     complete,
     shape,
@@ -75,11 +76,13 @@ class Agent:
         decisions, seconds = plans.decisions, plans.seconds
         sight = GameState(game.reset(), PlaceMap(plans.lexicon.moves))
         pursuit, over = Pursuit(plans, sight.seen, self.patience), False
+        played: list[Played] = []
         try:
             while not over:
                 attempt = pursuit.attempt(sight.heard, sight.texts)
                 sight.notice(attempt.binding.slots)
                 command = self._command(attempt, sight)
+                played.append(Played(sight.seen, command))
                 sight.do(command)
                 seen, reward, over = game.step(command)
                 sight.see(seen)
@@ -89,6 +92,8 @@ class Agent:
             pursuit.stop()
             if plans.choices is not None:
                 plans.choices.rest()
+        if complete(pursuit.score):
+            plans.show_itself(sight.seen.goal, played)
         spent = plans.decisions - decisions, plans.seconds - seconds
         won, score = complete(pursuit.score), pursuit.score
         return Result(won, len(sight.done), pursuit.attempts, *spent, score)
@@ -109,14 +114,16 @@ class Agent:
             sight.since.clear()
             return command
         consulted = self.plans.consult(attempt, sight.moment(), sight.commands)
-        if consulted.kinds:
+        if consulted.kinds or consulted.wish.things:
             explorer = Explorer(sight, consulted, self.plans.lexicon)
             command = max(sight.commands, key=lambda c: (explorer.worth(c), self._rng.random()))
         else:
             command = self._rng.choice(sight.commands)
         self.plans.explored(attempt, consulted, command)
         wish = consulted.wish
-        attempt.doubts += (sight.repeated(wish.need, command) > 0) + wish.about(command)
+        attempt.doubts += (sight.repeated(wish.need, command) > 0) + (wish.about(command) > 0)
+        # Where nothing is to be found any more, the step may not be possible at all.
+        attempt.doubts += 0.5 * (not wish.unbound)
         sight.look(wish.need, command)
         return command
 

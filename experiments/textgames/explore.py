@@ -36,8 +36,9 @@ class Explorer:
         value = told.kinds.get(form, 1.0)
         # What only this place offers would cost the way back later.
         value *= (1 + 3 * about + 2 * shown) * (1 + (command in sight.fresh))
-        own = form.partition(" ")[0] == wish.need.partition(" ")[0]
-        if lexicon.aimed(form) and not ((own and about) or lexicon.may_be_means(form)):
+        # What nobody was shown to do with a thing that was chosen may undo what was done to it.
+        chosen = any(a.instance in wish.known for a in arguments(command))
+        if lexicon.aimed(form, unused=chosen) and not lexicon.may_be_means(form):
             value *= 0.1
         seen_there = any(command in way for thing, way in sight.ways.items() if wish.wants(thing))
         if (seen_there and command != sight.last) or command in self.ways:

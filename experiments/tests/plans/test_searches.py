@@ -210,7 +210,7 @@ def test_what_wins_by_chance_led_on_and_a_share_of_the_reward_does_not() -> None
 
 
 def _needs(agent: Agent) -> list[str]:
-    return sorted({t[0] for e in agent.memory.readable() for t in e.metadata["explored"]})
+    return sorted({t[0] for e in agent.memory.readable() for t in e.metadata.get("explored", ())})
 
 
 def _known(agent: Agent, needs: Sequence[str] = ()) -> list[float]:

@@ -24,7 +24,8 @@ from experiments.textgames.controls import ShuffledMemory
 from experiments.textgames.game_state import GameState
 
 
-def _agent(arm: str = "full", seed: int = 0, *, taught: bool = True) -> Agent:
+def agent_of(arm: str = "full", seed: int = 0, *, taught: bool = True) -> Agent:
+    """Return the agent of an arm, which has seen both demonstrations."""
     one = arm_of(arm)
     player = one.player(one.loop_on(one.open(None, seed)), seed)
     assert isinstance(player, Agent)
@@ -35,14 +36,14 @@ def _agent(arm: str = "full", seed: int = 0, *, taught: bool = True) -> Agent:
 
 def test_without_memory_commands_are_drawn_at_random() -> None:
     games = [HatGame("hang a red hat on the peg", seed=s, dyed=True) for s in range(20)]
-    agent = _agent("none", taught=False)
+    agent = agent_of("none", taught=False)
     assert sum(agent.play(game).won for game in games) <= 2
     assert len(agent.memory.readable()) == 0
 
 
 @pytest.mark.requirement("V16")
 def test_two_demonstrations_teach_a_world_of_other_words() -> None:
-    agent = _agent()
+    agent = agent_of()
     plain = [agent.play(HatGame("hang a hat on the peg", seed=s)) for s in range(10, 18)]
     dyed = [
         agent.play(HatGame("hang a red hat on the peg", seed=s, dyed=True)) for s in range(20, 28)
@@ -53,7 +54,7 @@ def test_two_demonstrations_teach_a_world_of_other_words() -> None:
 
 @pytest.mark.requirement("V16", "V17")
 def test_a_failed_plan_is_not_tried_first_again() -> None:
-    agent = _agent()
+    agent = agent_of()
     game = "hang a crimson hat on the peg"
     results = [agent.play(HatGame(game, seed=s, dyed=True)) for s in range(30, 34)]
     assert all(result.won for result in results)
@@ -70,7 +71,7 @@ def test_a_failed_plan_is_not_tried_first_again() -> None:
 
 
 def test_a_frozen_memory_repeats_its_mistake() -> None:
-    agent = _agent("frozen")
+    agent = agent_of("frozen")
     game = "hang a crimson hat on the peg"
     results = [agent.play(HatGame(game, seed=s, dyed=True)) for s in range(30, 34)]
     assert [result.attempts for result in results] == [2, 2, 2, 2]
@@ -80,14 +81,14 @@ def test_a_frozen_memory_repeats_its_mistake() -> None:
 
 def test_the_same_seed_plays_the_same_games_the_same_way() -> None:
     def play() -> list[tuple[object, ...]]:
-        agent = _agent(seed=5)
+        agent = agent_of(seed=5)
         return [agent.play(HatGame("hang a hat on the peg", seed=s))[:4] for s in range(6)]
 
     assert play() == play()
 
 
 def test_shuffled_memory_hangs_every_plan_on_a_wrong_goal() -> None:
-    right, wrong = _agent("full"), _agent("shuffled")
+    right, wrong = agent_of("full"), agent_of("shuffled")
     assert isinstance(wrong.memory, ShuffledMemory)
     for a, b in zip(right.memory.readable(), wrong.memory.readable(), strict=True):
         assert a.actions == b.actions
@@ -99,7 +100,7 @@ def test_shuffled_memory_hangs_every_plan_on_a_wrong_goal() -> None:
 
 
 def test_use_is_counted_by_goal_and_plan() -> None:
-    agent = _agent()
+    agent = agent_of()
     agent.play(HatGame("hang a hat on the peg", seed=3))
     assert agent.memory.usage is not None
     key = ("plan", "hang a {0} on the {1}", "grab {0.0}, hang {0.0} {1.0}")
@@ -129,7 +130,7 @@ def _of_hanging(agent: Agent) -> float:
 
 def _cut_off_after(steps: int) -> tuple[float, float]:
     """Return what is expected of a plan before and after three games that ran out of steps."""
-    agent = _agent()
+    agent = agent_of()
     before = _of_hanging(agent)
     for seed in (10, 11, 12):
         game = HatGame("hang a hat on the peg", seed=seed, max_steps=steps)
@@ -147,7 +148,7 @@ def test_a_plan_is_blamed_for_a_lost_game_as_far_as_it_had_the_time() -> None:
 
 
 def test_what_is_known_to_work_is_hardly_blamed_for_a_lost_game() -> None:
-    agent = _agent()
+    agent = agent_of()
     for seed in range(3):
         assert agent.play(HatGame("hang a hat on the peg", seed=seed)).won
     before = _of_hanging(agent)
@@ -158,7 +159,7 @@ def test_what_is_known_to_work_is_hardly_blamed_for_a_lost_game() -> None:
 
 
 def test_a_reopened_memory_knows_how_long_plans_take() -> None:
-    agent = _agent()
+    agent = agent_of()
     agent.play(HatGame("hang a hat on the peg", seed=3))
     agent.play(HatGame("hang a hat on the peg", seed=10, max_steps=2))
     again = Agent(agent.memory).plans.durations
@@ -205,7 +206,7 @@ def _plan(episode: Episode) -> list[str | None]:
 
 
 def test_what_brought_the_reward_is_part_of_the_plan_also_where_it_was_explored() -> None:
-    agent = _agent()
+    agent = agent_of()
     guided = Guided(agent, HatGame("hang a hat on the peg", seed=3))
     hat, nook = next(iter(guided.game.hats.items()))
     for command in (f"walk to {nook}", f"grab {hat} from {nook}", "walk to peg 1"):
@@ -217,7 +218,7 @@ def test_what_brought_the_reward_is_part_of_the_plan_also_where_it_was_explored(
 
 
 def test_all_that_led_to_a_win_is_remembered_not_only_the_last_plan() -> None:
-    agent = _agent(taught=False)
+    agent = agent_of(taught=False)
     plain, (goal, dyeing) = demonstrations()
     agent.learn([plain, (goal, dyeing[:-2])])  # as if dyeing alone had won
     game = "hang a crimson hat on the peg"
@@ -230,7 +231,7 @@ def test_all_that_led_to_a_win_is_remembered_not_only_the_last_plan() -> None:
 
 
 def test_what_exploring_undid_is_done_anew_at_once() -> None:
-    agent = _agent()
+    agent = agent_of()
     guided = Guided(agent, HatGame("hang a red hat on the peg", seed=2, dyed=True))
     hat, nook = next(iter(guided.game.hats.items()))
     guided.explore(f"walk to {nook}")
@@ -247,7 +248,7 @@ def test_what_exploring_undid_is_done_anew_at_once() -> None:
 
 
 def test_the_agent_does_anew_what_it_undid() -> None:
-    agent = _agent()
+    agent = agent_of()
     sight = GameState(HatGame("hang a hat on the peg").reset(), PlaceMap(()))
     attempt = Pursuit(agent.plans, sight.seen, 8).attempt(["hat", "peg"], sight.texts)
     attempt.redo = "walk to nook 4"
@@ -259,7 +260,7 @@ def test_the_agent_does_anew_what_it_undid() -> None:
 
 
 def test_a_plan_of_another_goal_gains_nothing_by_being_cut_off() -> None:
-    agent = _agent()
+    agent = agent_of()
     goal, scores = "polish a hat in the hall", []
     for seed in range(6):
         assert not agent.play(HatGame(goal, seed=seed, dyed=True, max_steps=4)).won
@@ -282,7 +283,7 @@ def _in_hand(agent: Agent) -> tuple[Guided, str]:
 
 
 def test_commands_that_move_undo_nothing() -> None:
-    agent = _agent()
+    agent = agent_of()
     guided, hat = _in_hand(agent)
     agent.plans.lexicon.moves.add("hang # on #")
     guided.explore("walk to peg 1")
@@ -291,7 +292,7 @@ def test_commands_that_move_undo_nothing() -> None:
 
 
 def test_what_a_step_of_the_plan_undoes_was_its_aim() -> None:
-    agent = _agent()
+    agent = agent_of()
     guided, hat = _in_hand(agent)
     guided.explore("walk to vat 1")
     guided.advance(f"dye {hat} with vat 1")
@@ -303,7 +304,7 @@ def test_what_a_step_of_the_plan_undoes_was_its_aim() -> None:
 
 
 def test_a_hopeless_plan_leaves_what_is_to_be_done_anew() -> None:
-    agent = _agent("scored")
+    agent = agent_of("scored")
     guided, hat = _in_hand(agent)
     guided.explore("walk to peg 1")
     before = guided.begin()
@@ -321,7 +322,7 @@ def test_a_hopeless_plan_leaves_what_is_to_be_done_anew() -> None:
 
 
 def test_to_do_the_same_anew_is_a_doubt() -> None:
-    agent = _agent()
+    agent = agent_of()
     sight = GameState(HatGame("hang a hat on the peg").reset(), PlaceMap(()))
     attempt = Pursuit(agent.plans, sight.seen, 8).attempt(["hat", "peg"], sight.texts)
     attempt.redo = "walk to nook 4"
@@ -332,7 +333,7 @@ def test_to_do_the_same_anew_is_a_doubt() -> None:
 
 
 def test_the_command_of_each_step_is_remembered() -> None:
-    agent = _agent(taught=False)
+    agent = agent_of(taught=False)
     plain, (goal, dyeing) = demonstrations()
     agent.learn([plain, (goal, dyeing[:-2])])
     for seed in range(30, 34):
@@ -346,7 +347,7 @@ def test_the_command_of_each_step_is_remembered() -> None:
 
 
 def test_what_lasted_of_several_attempts_is_filed_under_a_wrong_goal_in_the_control() -> None:
-    agent = _agent("shuffled")
+    agent = agent_of("shuffled")
     for seed in range(12):
         guided = Guided(agent, HatGame("hang a red hat on the peg", seed=seed, dyed=True))
         hat, nook = next(iter(guided.game.hats.items()))
