@@ -26,7 +26,7 @@ from cvx.types import Event, Factor, Hit
 _COOL_S = 1.0
 """So long a host that did not answer is not asked again, unless another layout comes first."""
 _PAUSE_S = 0.03
-_SHARE = 0.9
+_SHARE = 0.75
 _AT_ONCE = 32
 
 
@@ -248,6 +248,8 @@ class ShardClient:
                     break
                 (one,) = done
             try:
+                # An answer that is there may yet lie on a node that is gone.
+                left = max(end - time.monotonic(), 0.0)
                 kind, answer = pickle.loads(ray.get(one, timeout=left))
             except ray.exceptions.GetTimeoutError:
                 break
