@@ -127,3 +127,40 @@ def test_erasing_ends_the_views(memory: Memory) -> None:
         past.get(oak.id)
     assert other.events() == []
     assert len(memory.as_of(_stamp(memory)).events()) == 4
+
+
+@pytest.mark.parametrize("in_ram", [False, True])
+@pytest.mark.timeout(60)
+def test_a_view_of_what_is_being_written_is_made_and_ends_with_it(
+    tmp_path: Path, in_ram: bool
+) -> None:
+    # A backup waits for the transaction of its own thread, for ever.
+    embedder = LexicalEmbedder()
+    with (
+        Memory(embedder=embedder) if in_ram else Memory.open(tmp_path / "m", embedder=embedder)
+    ) as memory:
+        oak = memory.add("the oak stands by the river")
+        with memory.admin.transaction():
+            memory.add("the elm stands by the river", aliases=["ulmus"])
+            past = memory.as_of(_stamp(memory))
+            memory.add("the ash stands by the river")
+        assert len(past.events()) == 2
+        assert _texts(past, "ulmus")[0] == "the elm stands by the river"
+        assert past.record.damage() == []
+        assert past.as_of(oak.recorded or 0).events() == [oak]
+        memory.erase(oak.id)
+        with pytest.raises(StoreError, match=r"is closed: open it again"):
+            past.get(oak.id)
+
+
+def test_erasing_ends_the_views_of_a_memory_in_ram_and_of_no_other() -> None:
+    memory, other = (Memory(embedder=LexicalEmbedder()) for _ in range(2))
+    oak = memory.add("the oak stands by the river")
+    other.add("the elm stands by the river")
+    past, others = memory.as_of(_stamp(memory)), other.as_of(_stamp(other))
+    beyond = past.as_of(_stamp(memory))
+    memory.erase(oak.id)
+    for view in (past, beyond):
+        with pytest.raises(StoreError, match=r"is closed: open it again"):
+            view.get(oak.id)
+    assert len(others.events()) == 1

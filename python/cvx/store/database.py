@@ -28,7 +28,7 @@ from cvx.errors import (
     StoreNotFoundError,
     StoreVersionError,
 )
-from cvx.store import rows
+from cvx.store import fulltext, rows
 from cvx.store.failpoints import reach
 from cvx.store.files import make_private, refuse_foreign, refuse_network
 from cvx.store.lock import FileLock, Tail, keep_after_fork, tail_in
@@ -105,6 +105,8 @@ class Database:
         self.path = path
         self.mutex = threading.RLock()
         self._one_connection = path == ":memory:"
+        # What it is, or is a view or a copy of: the file, or one in RAM.
+        self._origin: object = object() if self._one_connection else os.path.realpath(path)
         self.follower_lock = self.mutex if self._one_connection else threading.RLock()
         self._writer: int | None = None
         self._kept_followers: ExitStack | None = None
@@ -431,16 +433,32 @@ class Database:
             self._file.note(tail_of(self.connection()))
 
     def copy_into(self, other: Database) -> None:
-        """Copy everything into another one."""
+        """Copy everything into another one, which is in RAM and of the same schema."""
         with self.mutex, self.typed_errors():
-            self.connection().backup(other.connection())
+            source, target = self.connection(), other.connection()
+            if not source.in_transaction:
+                source.backup(target)
+                return
+            # A backup waits for whoever writes: also for its own thread, for ever.
+            target.execute("BEGIN")
+            for table in ("meta", *rows.COLUMNS):
+                target.execute(f"DELETE FROM {table}")
+                names = ("key", "value") if table == "meta" else rows.stored_columns(table)
+                found = source.execute(f"SELECT {', '.join(names)} FROM {table}")
+                marks = ", ".join("?" * len(names))
+                target.executemany(
+                    f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", found
+                )
+            fulltext.refill(target)
+            target.execute("COMMIT")
 
-    def stay(self) -> Connection:
+    def stay(self, source: Database) -> Connection:
         """See the rows for good as they are now, whoever writes; tables in RAM may cover them.
 
-        Until it is closed, the write-ahead log keeps what is written meanwhile; ``end_views``
-        closes it.
+        Until it is closed, the write-ahead log keeps what is written meanwhile; ``end_views`` of
+        the source, which it is a view or a copy of, closes it.
         """
+        self._origin = source._origin
         self._one_connection, self.follower_lock = True, self.mutex
         self._db.create_function("cvx_crc", -1, rows.row_crc, deterministic=True)
         with self.typed_errors():
@@ -453,10 +471,9 @@ class Database:
 
     def end_views(self) -> None:
         """Close all that stay what they were, of this file and in this process."""
-        own = os.path.realpath(self.path)
         # References are listed at once: another thread may make a view meanwhile.
         for view in (one() for one in _views.valuerefs()):
-            if view is not None and view is not self and os.path.realpath(view.path) == own:
+            if view is not None and view is not self and view._origin == self._origin:
                 view.close()
 
 

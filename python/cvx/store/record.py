@@ -146,12 +146,13 @@ class Record:
             still = self.copy()
         else:
             still = Record(self.path, clock=self._clock, read_only=True)
-        return still, still.database.stay()
+        return still, still.database.stay(self.database)
 
     def compact(self) -> bool:
         """Write the database anew, without free pages, and empty the write-ahead log.
 
-        Views of the past that this process has of it are closed: they show what is gone.
+        Views of the past that this process has of it, and copies that are some, are closed: they
+        show what is gone.
 
         Returns
         -------
@@ -160,8 +161,7 @@ class Record:
         """
         with self.locked(), self.database.typed_errors():
             db = self._transactions.writable()
-            if self.path != ":memory:":
-                self.database.end_views()
+            self.database.end_views()
             db.execute("VACUUM")
             reach("erase.vacuumed")
             busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
