@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -164,3 +166,30 @@ def test_erasing_ends_the_views_of_a_memory_in_ram_and_of_no_other() -> None:
         with pytest.raises(StoreError, match=r"is closed: open it again"):
             view.get(oak.id)
     assert len(others.events()) == 1
+
+
+@pytest.mark.timeout(120)
+def test_a_process_that_sees_an_erase_of_another_ends_its_views(memory: Memory) -> None:
+    oak = memory.events()[0]
+    past, folder = memory.as_of(_stamp(memory)), memory.folder
+    elsewhere = (
+        "import sys; from cvx import Memory; from cvx.embed import LexicalEmbedder\n"
+        "with Memory.open(sys.argv[1], embedder=LexicalEmbedder()) as memory:\n"
+        "    print(memory.erase([int(one) for one in sys.argv[2:]]).complete)"
+    )
+
+    def erase(*events: int) -> str:
+        command = [sys.executable, "-c", elsewhere, str(folder), *map(str, events)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    assert erase(oak.id) == "False"
+    assert len(_texts(memory, "what stands by the river?")) == 4
+    with pytest.raises(StoreError, match=r"is closed: open it again"):
+        past.get(oak.id)
+    # One of after that shows nothing of it.
+    later = memory.as_of(oak.recorded or 0)
+    memory.add("the willow stands by the river")
+    assert _texts(memory, "willow")
+    assert later.events() == []
+    later.close()
+    assert erase() == "True"

@@ -107,6 +107,7 @@ class Database:
         self._one_connection = path == ":memory:"
         # What it is, or is a view or a copy of: the file, or one in RAM.
         self._origin: object = object() if self._one_connection else os.path.realpath(path)
+        self._stays_at = 0
         self.follower_lock = self.mutex if self._one_connection else threading.RLock()
         self._writer: int | None = None
         self._kept_followers: ExitStack | None = None
@@ -463,17 +464,31 @@ class Database:
         self._db.create_function("cvx_crc", -1, rows.row_crc, deterministic=True)
         with self.typed_errors():
             self._db.execute("BEGIN")
-            tail_of(self._db)
+            self._stays_at = tail_of(self._db).seq
         # Whoever lets go of it closes it.
         weakref.finalize(self, _close, self._db)
         _views[id(self)] = self
         return self._db
 
-    def end_views(self) -> None:
-        """Close all that stay what they were, of this file and in this process."""
+    def end_views_of_erased(self, after: int) -> None:
+        """Close those that show what was erased, here or elsewhere, after a number of the journal.
+
+        What a view shows has no later change.
+        """
+        if _views:
+            erased = "SELECT ifnull(max(seq), 0) FROM journal WHERE seq > ? AND op = 'erase'"
+            self.end_views(before=self.query(erased, (after,))[0][0])
+
+    def end_views(self, before: int = 2**63 - 1) -> None:
+        """Close all that stay what they were before a change, of this file and in this process."""
         # References are listed at once: another thread may make a view meanwhile.
         for view in (one() for one in _views.valuerefs()):
-            if view is not None and view is not self and view._origin == self._origin:
+            if (
+                view is not None
+                and view is not self
+                and view._origin == self._origin
+                and view._stays_at < before
+            ):
                 view.close()
 
 
