@@ -15,7 +15,8 @@ import pytest
 from cvx import Memory
 from cvx.embed import LexicalEmbedder
 from cvx.errors import StoreError
-from cvx.store import Record
+from cvx.store import Record, history
+from cvx.store.database import Connection
 
 
 @pytest.fixture
@@ -193,3 +194,27 @@ def test_a_process_that_sees_an_erase_of_another_ends_its_views(memory: Memory) 
     assert later.events() == []
     later.close()
     assert erase() == "True"
+
+
+@pytest.mark.timeout(120)
+def test_whoever_erases_waits_for_a_view_that_is_being_made(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_back = history._go_back
+    oak = memory.events()[0]
+    eraser = threading.Thread(target=memory.erase, args=[oak.id])
+
+    def slowly(past: Record, db: Connection, recorded: int) -> None:
+        if not eraser.ident:
+            eraser.start()
+            # A connection that is closed under a statement may take the process with it.
+            eraser.join(timeout=1.0)
+        go_back(past, db, recorded)
+
+    monkeypatch.setattr(history, "_go_back", slowly)
+    try:
+        memory.as_of(_stamp(memory)).events()
+    except StoreError as error:
+        assert "is closed: open it again" in str(error)
+    eraser.join()
+    assert len(memory.as_of(_stamp(memory)).events()) == 4
