@@ -237,7 +237,14 @@ class Database:
         """
         if self._one_connection or self.is_writer:
             with self.mutex:
-                yield self.connection()
+                db = self.connection()
+                if db.covered and not db.in_transaction:
+                    # An error has ended the read, and with it what lay over the tables.
+                    raise RecordIOError(
+                        f"this view of the past of {self.path} was lost with an error of the disk: "
+                        "make it anew"
+                    )
+                yield db
             return
         db = self.connection()
         if db is not self._db:
