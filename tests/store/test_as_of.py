@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import subprocess
 import sys
 import threading
@@ -230,3 +231,17 @@ def test_a_view_whose_read_was_ended_by_an_error_shows_nothing_of_today(memory: 
         past.events()
     past.close()
     assert len(memory.as_of(_stamp(memory)).events()) == 6
+
+
+def test_a_memory_that_is_closed_before_its_views_is_whole_without_the_log(
+    tmp_path: Path,
+) -> None:
+    with Memory.open(tmp_path / "m", embedder=LexicalEmbedder()) as memory:
+        memory.add("the oak stands by the river")
+        past = memory.as_of(_stamp(memory))
+    (tmp_path / "alone").mkdir()
+    shutil.copy(tmp_path / "m" / "memory.db", tmp_path / "alone")
+    assert len(past.events()) == 1
+    past.close()
+    with Memory.open(tmp_path / "alone", embedder=LexicalEmbedder()) as alone:
+        assert len(alone) == 1

@@ -201,6 +201,10 @@ class Database:
                 while self._idle:
                     _close(self._idle.pop())
                 with suppress(sqlite3.Error):
+                    if self._file is not None and next(self._views(), None) is not None:
+                        # The last one to close is a view, which writes nothing back.
+                        self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                with suppress(sqlite3.Error):
                     _close(self._db)
                     reach("close.checkpointed")
         if self._file is not None:
@@ -488,15 +492,15 @@ class Database:
 
     def end_views(self, before: int = 2**63 - 1) -> None:
         """Close all that stay what they were before a change, of this file and in this process."""
+        for view in self._views():
+            if view._stays_at < before:
+                view.close()
+
+    def _views(self) -> Iterator[Database]:
         # References are listed at once: another thread may make a view meanwhile.
         for view in (one() for one in _views.valuerefs()):
-            if (
-                view is not None
-                and view is not self
-                and view._origin == self._origin
-                and view._stays_at < before
-            ):
-                view.close()
+            if view is not None and view is not self and view._origin == self._origin:
+                yield view
 
 
 _open_connections: dict[int, sqlite3.Connection] = {}
