@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gc
+import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +16,9 @@ import pytest
 
 from cvx import Memory
 from cvx.embed import LexicalEmbedder
-from cvx.errors import StoreError
-from cvx.store import Record
+from cvx.errors import RecordIOError, StoreError
+from cvx.store import Record, history
+from cvx.store.database import Connection
 
 
 @pytest.fixture
@@ -127,3 +132,116 @@ def test_erasing_ends_the_views(memory: Memory) -> None:
         past.get(oak.id)
     assert other.events() == []
     assert len(memory.as_of(_stamp(memory)).events()) == 4
+
+
+@pytest.mark.parametrize("in_ram", [False, True])
+@pytest.mark.timeout(60)
+def test_a_view_of_what_is_being_written_is_made_and_ends_with_it(
+    tmp_path: Path, in_ram: bool
+) -> None:
+    # A backup waits for the transaction of its own thread, for ever.
+    embedder = LexicalEmbedder()
+    with (
+        Memory(embedder=embedder) if in_ram else Memory.open(tmp_path / "m", embedder=embedder)
+    ) as memory:
+        oak = memory.add("the oak stands by the river")
+        with memory.admin.transaction():
+            memory.add("the elm stands by the river", aliases=["ulmus"])
+            past = memory.as_of(_stamp(memory))
+            memory.add("the ash stands by the river")
+        assert len(past.events()) == 2
+        assert _texts(past, "ulmus")[0] == "the elm stands by the river"
+        assert past.record.damage() == []
+        assert past.as_of(oak.recorded or 0).events() == [oak]
+        memory.erase(oak.id)
+        with pytest.raises(StoreError, match=r"is closed: open it again"):
+            past.get(oak.id)
+
+
+def test_erasing_ends_the_views_of_a_memory_in_ram_and_of_no_other() -> None:
+    memory, other = (Memory(embedder=LexicalEmbedder()) for _ in range(2))
+    oak = memory.add("the oak stands by the river")
+    other.add("the elm stands by the river")
+    past, others = memory.as_of(_stamp(memory)), other.as_of(_stamp(other))
+    beyond = past.as_of(_stamp(memory))
+    memory.erase(oak.id)
+    for view in (past, beyond):
+        with pytest.raises(StoreError, match=r"is closed: open it again"):
+            view.get(oak.id)
+    assert len(others.events()) == 1
+
+
+@pytest.mark.timeout(120)
+def test_a_process_that_sees_an_erase_of_another_ends_its_views(memory: Memory) -> None:
+    oak = memory.events()[0]
+    past, folder = memory.as_of(_stamp(memory)), memory.folder
+    elsewhere = (
+        "import sys; from cvx import Memory; from cvx.embed import LexicalEmbedder\n"
+        "with Memory.open(sys.argv[1], embedder=LexicalEmbedder()) as memory:\n"
+        "    print(memory.erase([int(one) for one in sys.argv[2:]]).complete)"
+    )
+
+    def erase(*events: int) -> str:
+        command = [sys.executable, "-c", elsewhere, str(folder), *map(str, events)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    assert erase(oak.id) == "False"
+    assert len(_texts(memory, "what stands by the river?")) == 4
+    with pytest.raises(StoreError, match=r"is closed: open it again"):
+        past.get(oak.id)
+    # One of after that shows nothing of it.
+    later = memory.as_of(oak.recorded or 0)
+    memory.add("the willow stands by the river")
+    assert _texts(memory, "willow")
+    assert later.events() == []
+    later.close()
+    assert erase() == "True"
+
+
+@pytest.mark.timeout(120)
+def test_whoever_erases_waits_for_a_view_that_is_being_made(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_back = history._go_back
+    oak = memory.events()[0]
+    eraser = threading.Thread(target=memory.erase, args=[oak.id])
+
+    def slowly(past: Record, db: Connection, recorded: int) -> None:
+        if not eraser.ident:
+            eraser.start()
+            # A connection that is closed under a statement may take the process with it.
+            eraser.join(timeout=1.0)
+        go_back(past, db, recorded)
+
+    monkeypatch.setattr(history, "_go_back", slowly)
+    # It is closed as soon as it is made, if not a moment later.
+    with suppress(StoreError):
+        memory.as_of(_stamp(memory)).events()
+    eraser.join()
+    assert len(memory.as_of(_stamp(memory)).events()) == 4
+
+
+def test_a_view_whose_read_was_ended_by_an_error_shows_nothing_of_today(memory: Memory) -> None:
+    past = memory.as_of(_stamp(memory))
+    memory.add("the willow stands by the river")
+    assert len(past.events()) == 5
+    # As SQLite does by itself after an error of the disk, or for want of memory.
+    past.record.database.connection().execute("ROLLBACK")
+    with pytest.raises(RecordIOError, match=r"was lost with an error of the disk: make it anew"):
+        past.events()
+    past.close()
+    assert len(memory.as_of(_stamp(memory)).events()) == 6
+
+
+def test_a_memory_that_is_closed_before_its_views_is_whole_without_the_log(
+    tmp_path: Path,
+) -> None:
+    with Memory.open(tmp_path / "m", embedder=LexicalEmbedder()) as memory:
+        memory.add("the oak stands by the river")
+        past = memory.as_of(_stamp(memory))
+    (tmp_path / "alone").mkdir()
+    shutil.copy(tmp_path / "m" / "memory.db", tmp_path / "alone")
+    assert len(past.events()) == 1
+    past.close()
+    with Memory.open(tmp_path / "alone", embedder=LexicalEmbedder()) as alone:
+        assert len(alone) == 1

@@ -1283,7 +1283,8 @@ class Memory:
         taken out of the newest snapshot of the index. Where more was added than there was, an
         event has another version since, or there is no snapshot, an index is made in RAM; a
         memory in RAM is copied. Until it is closed, or nobody holds it any more, the log beside
-        the database keeps all that is written. Erasing or compacting closes it.
+        the database keeps all that is written. Erasing or compacting closes it; where another
+        process erases, that is not complete until this one uses the memory, which closes it too.
 
         Parameters
         ----------

@@ -28,7 +28,7 @@ from cvx.errors import (
     StoreNotFoundError,
     StoreVersionError,
 )
-from cvx.store import rows
+from cvx.store import fulltext, rows
 from cvx.store.failpoints import reach
 from cvx.store.files import make_private, refuse_foreign, refuse_network
 from cvx.store.lock import FileLock, Tail, keep_after_fork, tail_in
@@ -105,6 +105,9 @@ class Database:
         self.path = path
         self.mutex = threading.RLock()
         self._one_connection = path == ":memory:"
+        # What it is, or is a view or a copy of: the file, or one in RAM.
+        self._origin: object = object() if self._one_connection else os.path.realpath(path)
+        self._stays_at = 0
         self.follower_lock = self.mutex if self._one_connection else threading.RLock()
         self._writer: int | None = None
         self._kept_followers: ExitStack | None = None
@@ -198,6 +201,10 @@ class Database:
                 while self._idle:
                     _close(self._idle.pop())
                 with suppress(sqlite3.Error):
+                    if self._file is not None and next(self._views(), None) is not None:
+                        # The last one to close is a view, which writes nothing back.
+                        self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                with suppress(sqlite3.Error):
                     _close(self._db)
                     reach("close.checkpointed")
         if self._file is not None:
@@ -234,7 +241,14 @@ class Database:
         """
         if self._one_connection or self.is_writer:
             with self.mutex:
-                yield self.connection()
+                db = self.connection()
+                if db.covered and not db.in_transaction:
+                    # An error has ended the read, and with it what lay over the tables.
+                    raise RecordIOError(
+                        f"this view of the past of {self.path} was lost with an error of the disk: "
+                        "make it anew"
+                    )
+                yield db
             return
         db = self.connection()
         if db is not self._db:
@@ -431,33 +445,62 @@ class Database:
             self._file.note(tail_of(self.connection()))
 
     def copy_into(self, other: Database) -> None:
-        """Copy everything into another one."""
+        """Copy everything into another one, which is in RAM and of the same schema."""
         with self.mutex, self.typed_errors():
-            self.connection().backup(other.connection())
+            source, target = self.connection(), other.connection()
+            if not source.in_transaction:
+                source.backup(target)
+                return
+            # A backup waits for whoever writes: also for its own thread, for ever.
+            target.execute("BEGIN")
+            for table in ("meta", *rows.COLUMNS):
+                target.execute(f"DELETE FROM {table}")
+                names = ("key", "value") if table == "meta" else rows.stored_columns(table)
+                found = source.execute(f"SELECT {', '.join(names)} FROM {table}")
+                marks = ", ".join("?" * len(names))
+                target.executemany(
+                    f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", found
+                )
+            fulltext.refill(target)
+            target.execute("COMMIT")
 
-    def stay(self) -> Connection:
+    def stay(self, source: Database) -> Connection:
         """See the rows for good as they are now, whoever writes; tables in RAM may cover them.
 
-        Until it is closed, the write-ahead log keeps what is written meanwhile; ``end_views``
-        closes it.
+        Until it is closed, the write-ahead log keeps what is written meanwhile; ``end_views`` of
+        the source, which it is a view or a copy of, closes it.
         """
+        self._origin = source._origin
         self._one_connection, self.follower_lock = True, self.mutex
         self._db.create_function("cvx_crc", -1, rows.row_crc, deterministic=True)
         with self.typed_errors():
             self._db.execute("BEGIN")
-            tail_of(self._db)
+            self._stays_at = tail_of(self._db).seq
         # Whoever lets go of it closes it.
         weakref.finalize(self, _close, self._db)
         _views[id(self)] = self
         return self._db
 
-    def end_views(self) -> None:
-        """Close all that stay what they were, of this file and in this process."""
-        own = os.path.realpath(self.path)
+    def end_views_of_erased(self, after: int) -> None:
+        """Close those that show what was erased, here or elsewhere, after a number of the journal.
+
+        What a view shows has no later change.
+        """
+        if _views:
+            erased = "SELECT ifnull(max(seq), 0) FROM journal WHERE seq > ? AND op = 'erase'"
+            self.end_views(before=self.query(erased, (after,))[0][0])
+
+    def end_views(self, before: int = 2**63 - 1) -> None:
+        """Close all that stay what they were before a change, of this file and in this process."""
+        for view in self._views():
+            if view._stays_at < before:
+                view.close()
+
+    def _views(self) -> Iterator[Database]:
         # References are listed at once: another thread may make a view meanwhile.
         for view in (one() for one in _views.valuerefs()):
-            if view is not None and view is not self and os.path.realpath(view.path) == own:
-                view.close()
+            if view is not None and view is not self and view._origin == self._origin:
+                yield view
 
 
 _open_connections: dict[int, sqlite3.Connection] = {}

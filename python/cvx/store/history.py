@@ -363,8 +363,21 @@ def as_of(record: Record, recorded: int) -> Record:
             "journal reaches no further back, or an older version of cvx wrote it until then; ask "
             "for a later time"
         )
-    past, db = record.as_it_is()
-    past.known_until = recorded = min(recorded, record.known_until)
+    past = record.as_it_is()
+    past.known_until = min(recorded, record.known_until)
+    try:
+        # Whoever erases meanwhile closes it when it is done.
+        with past.mutex, past.database.typed_errors():
+            _go_back(past, past.database.stay(record.database), past.known_until)
+    except BaseException:
+        past.close()
+        raise
+    past.refuse_writes("this is a view of the past: write to the memory itself")
+    return past
+
+
+def _go_back(past: Record, db: Connection, recorded: int) -> None:
+    """Let the names of tables mean what was known at a time; the caller holds the mutex."""
     _cover(db)
     later = past.journal(recorded_after=recorded)
     for _, _, op, body in reversed(later):
@@ -420,5 +433,3 @@ def as_of(record: Record, recorded: int) -> Record:
         _show(db, table, known, changed=bool(changed))
     others = db.execute("SELECT event_id FROM over_events").fetchall()
     fulltext.add(db, ((event, fulltext.whole(db, event)) for (event,) in others))
-    past.refuse_writes("this is a view of the past: write to the memory itself")
-    return past

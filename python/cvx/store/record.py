@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from cvx.errors import DamagedStoreError, StoreError
 from cvx.store import fulltext, rows
-from cvx.store.database import Connection, Database, lenient, reaches
+from cvx.store.database import Database, lenient, reaches
 from cvx.store.failpoints import reach
 from cvx.store.lock import Tail
 from cvx.store.rows import DISCARDED, OPEN, OWN_ENTITIES, episode_of, event_context, event_of
@@ -136,22 +136,21 @@ class Record:
         self.database.copy_into(twin.database)
         return twin
 
-    def as_it_is(self) -> tuple[Record, Connection]:
-        """Return the record as it is now and stays, with its connection.
+    def as_it_is(self) -> Record:
+        """Return another record of the same file, to be read only.
 
-        It is a copy where it is in RAM, or this thread is writing to it: nobody else sees what
-        is new.
+        It is a copy where this one is in RAM, or this thread is writing to it: nobody else sees
+        what is new.
         """
         if self.path == ":memory:" or self.database.is_writer:
-            still = self.copy()
-        else:
-            still = Record(self.path, clock=self._clock, read_only=True)
-        return still, still.database.stay()
+            return self.copy()
+        return Record(self.path, clock=self._clock, read_only=True)
 
     def compact(self) -> bool:
         """Write the database anew, without free pages, and empty the write-ahead log.
 
-        Views of the past that this process has of it are closed: they show what is gone.
+        Views of the past that this process has of it, and copies that are some, are closed: they
+        show what is gone.
 
         Returns
         -------
@@ -160,8 +159,7 @@ class Record:
         """
         with self.locked(), self.database.typed_errors():
             db = self._transactions.writable()
-            if self.path != ":memory:":
-                self.database.end_views()
+            self.database.end_views()
             db.execute("VACUUM")
             reach("erase.vacuumed")
             busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]

@@ -121,6 +121,8 @@ class Replica:
     def catch_up(self) -> None:
         """Replay the journal from where the index stands."""
         with self.record.reading():
+            # Another process may have erased what views of this one still read.
+            self.record.database.end_views_of_erased(self.seq)
             if self._stale or not self.record.keeps_changes_after(self.seq):
                 self.rebuild()
             known = len(self.record.damaged)
