@@ -194,8 +194,8 @@ class LearnedModels:
         with self.record.reading(), self.mutex:
             if not self._regions_asked:
                 unread = deque(self._unkept(mdp, log.numbers))
-                if self._came_before:
-                    mdp.learn_from_episodes(self.index, self._came_before)
+                # That it is of this index is asked for even where nothing came before.
+                mdp.learn_from_episodes(self.index, self._came_before)
                 mdp.leave_out(self.history.away)
                 # Until then other threads wait for this one.
                 self._unread, self._regions_asked = unread, True
