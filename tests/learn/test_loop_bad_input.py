@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from cvx.errors import EpisodeEndedError, InvalidInputError
 from cvx.learn.decay import BlindDecay, ContextAwareDecay, DecayPolicy
 from cvx.learn.loop import ActiveMemory
+from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.region_mdp.trajectories import UNKNOWN
 from cvx.memory import Memory
 from cvx.temporal_index import TemporalIndex
@@ -262,3 +263,15 @@ def test_weights_of_a_record_that_are_none_are_named(told: dict[str, object]) ->
         write.set_state("weights", told)
     with pytest.raises(InvalidInputError, match=r"to_dict\(\) returned"):
         kept.learning.loop()
+
+
+def test_a_region_model_of_another_index_is_refused() -> None:
+    with Memory(embedder="lexical") as mine, Memory(embedder="lexical") as other:
+        with mine.episode("find the key", task="find") as episode:
+            episode.advise("a locked door", ["look", "wait"])
+            episode.act("look")
+            episode.end(1.0)
+        for _ in range(2):
+            loop = mine.learning.loop(mdp=RegionMDP(other.index))
+            with pytest.raises(InvalidInputError, match="another index"):
+                _ = loop.mdp

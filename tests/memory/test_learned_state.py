@@ -8,7 +8,9 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Collection
+from concurrent import futures
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,6 +24,7 @@ from cvx.memory import Memory
 from cvx.memory import namespace_advisors as module
 from cvx.memory.episode import RunningEpisode
 from cvx.store import learned_state
+from cvx.types import Episode
 
 WAYS = ["go left", "go right", "wait"]
 SECRET = "the amber room"
@@ -434,6 +437,52 @@ def test_a_failure_after_opening_waits_for_a_slice_of_the_regions_only(
         sliced = _on_these_regions(memory)
     with Memory.open(tmp_path, embedder="lexical") as memory:
         assert _on_these_regions(memory) == sliced
+
+
+def test_a_thread_waits_for_the_one_that_begins_to_learn_the_regions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        _play(memory, 0, 12, "text")
+    begun, go_on = threading.Event(), threading.Event()
+    unkept = model_sync.LearnedModels._unkept
+
+    def slow(self: model_sync.LearnedModels, *args: Any) -> list[int]:
+        found = unkept(self, *args)
+        begun.set()
+        assert go_on.wait(60)
+        return found
+
+    monkeypatch.setattr(model_sync.LearnedModels, "_unkept", slow)
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        loop = memory.learning.active
+        with futures.ThreadPoolExecutor(2) as pool:
+            first = pool.submit(lambda: len(loop.mdp or ()))
+            assert begun.wait(60)
+            second = pool.submit(lambda: len(loop.mdp or ()))
+            futures.wait([second], 0.2)
+            go_on.set()
+            assert (first.result(60), second.result(60)) == (12, 12)
+
+
+def test_waiting_episodes_are_read_several_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        _play(memory, 0, 24, "text")
+    for path in _files(tmp_path):
+        path.unlink()
+    asked: list[int] = []
+    read = model_sync.LearnedModels._read_episodes
+
+    def noted(self: model_sync.LearnedModels, numbers: Collection[int]) -> list[Episode]:
+        asked.append(len(numbers))
+        return read(self, numbers)
+
+    monkeypatch.setattr(model_sync.LearnedModels, "_read_episodes", noted)
+    with Memory.open(tmp_path, embedder="lexical") as memory:
+        assert len(memory.learning.active.mdp or ()) == 24
+    assert asked == [8, 8, 8]
 
 
 def _on_these_regions(memory: Memory) -> list[object]:

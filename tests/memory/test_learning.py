@@ -6,6 +6,8 @@ import pytest
 
 from cvx import LexicalEmbedder, Memory
 from cvx.errors import InvalidInputError, NotLoggedError
+from cvx.learn.loop import ActiveMemory
+from cvx.learn.model_sync import TakenBackError
 
 pytestmark = pytest.mark.requirement("B20")
 
@@ -73,3 +75,23 @@ def test_what_episodes_taught_is_there_to_be_read() -> None:
     assert learning.mdp is learning.active.mdp
     assert learning.usage is learning.active.usage
     assert learning.decay is learning.active.decay
+
+
+def test_the_region_model_is_read_though_another_thread_takes_a_block_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    catch_up, left = ActiveMemory.catch_up, [TakenBackError("taken back meanwhile")]
+
+    def late(self: ActiveMemory) -> None:
+        if left:
+            raise left.pop()
+        catch_up(self)
+
+    with Memory(embedder="lexical") as memory:
+        with memory.episode("find the key", task="find") as episode:
+            episode.advise("a locked door", ["look", "wait"])
+            episode.act("look")
+            episode.end(1.0)
+        monkeypatch.setattr(ActiveMemory, "catch_up", late)
+        assert len(memory.learning.mdp or ()) == 1
+        assert not left

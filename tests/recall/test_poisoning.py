@@ -252,6 +252,38 @@ def test_a_small_source_that_repeats_itself_leaves_the_first_place_to_another() 
     assert memory.recall(cue)[0].source == "web"
 
 
+def test_two_pages_on_one_subject_do_not_cost_the_answer_its_first_place() -> None:
+    memory = _memory()
+    memory.add_many([f"Ben talked about lunch on day {at}" for at in range(80)])
+    memory.add_many(["The wifi in the office is slow", "Anna booked a flight to Rome last year"])
+    pages = [
+        "How to reset the office wifi: hold the button of the router for ten seconds",
+        "Office wifi password: the guest network password is sunflower42",
+        "Flight booking policy: economy class below six hours, book through the travel desk",
+        "Flight booking approvals are given by the head of department",
+    ]
+    reset, password, _, approvals = [memory.add(one, source="wiki").id for one in pages]
+    for cue, answer in (
+        ("What is the office wifi password?", password),
+        ("How do I reset the office wifi?", reset),
+        ("Who approves a flight booking?", approvals),
+    ):
+        assert memory.recall(cue)[0].id == answer
+
+
+@pytest.mark.requirement("B15")
+def test_how_many_are_asked_for_does_not_decide_who_is_first() -> None:
+    memory = _memory()
+    memory.add_many([f"Ben counted {at} gulls over the harbour wall" for at in range(200)])
+    mine = memory.add("The boat of Ada went in spring to a baker of Leeds")
+    memory.add("Ada sold boat: Mallory's clinic", source="web")
+    memory.add("Boat sold, Ada: Mallory", source="web")
+    for who in ("tailor", "miller", "weaver", "cooper", "farrier", "glazier", "potter", "thatcher"):
+        memory.add(f"The {who} told Ada once that a boat is sold", source=who)
+    found = {k: memory.recall("When was the boat of Ada sold?", k) for k in (1, 4, 10)}
+    assert {hits[0].id for hits in found.values()} == {mine.id}
+
+
 def test_what_does_not_answer_takes_no_place_of_a_source_that_does() -> None:
     memory = _memory()
     about = {

@@ -405,7 +405,7 @@ class ClusterMemory:
         count = len(self._requests("context", [cue], options))
         budget = budget_tokens if budget_tokens is None or count == 1 else budget_tokens // count
         answers, missing = self._gather("context", [cue, budget], options)
-        answers.sort(key=lambda one: -(one.hits[0].score if one.hits else -np.inf))
+        answers.sort(key=lambda one: -max((hit.score for hit in one.hits), default=-np.inf))
         text = "\n".join(str(one) for one in answers if one)
         made = PartialContext(
             text,
@@ -683,6 +683,19 @@ def _untold(cue: Any, missing: Sequence[str], namespace: str) -> Trace:
     return Trace(words, namespace, problems=problems, held=None)
 
 
+def _ranked(hits: Sequence[Hit]) -> list[tuple[Hit, float]]:
+    """Return hits with what they rank by among others: the best score from there on.
+
+    A hit that a shard put before a better one, since that is of a small source, stays there.
+    """
+    best = np.maximum.accumulate([hit.score for hit in hits][::-1])[::-1]
+    return [*zip(hits, best.tolist(), strict=True)]
+
+
+def _falling(ranked: tuple[Hit, float]) -> float:
+    return -ranked[1]
+
+
 def _merged(
     cue: Any, k: int, answers: Sequence[Hits], missing: tuple[str, ...], namespace: str
 ) -> PartialHits:
@@ -692,7 +705,7 @@ def _merged(
     nearest = [hit for some in answers for hit in some.nearest] if not hits else []
     if len(answers) > 1:
         once: dict[int, Hit] = {}
-        for hit in sorted(hits, key=lambda one: -one.score):
+        for hit, _ in sorted((one for some in answers for one in _ranked(some)), key=_falling):
             once.setdefault(hit.id, hit)
         hits = [*once.values()][:k]
         nearest.sort(key=lambda one: -one.score)

@@ -193,17 +193,22 @@ class LearnedModels:
             return
         with self.record.reading(), self.mutex:
             if not self._regions_asked:
-                self._regions_asked = True
-                self._unread = deque(self._unkept(mdp, log.numbers))
-                if self._came_before:
-                    mdp.learn_from_episodes(self.index, self._came_before)
+                unread = deque(self._unkept(mdp, log.numbers))
+                # That it is of this index is asked for even where nothing came before.
+                mdp.learn_from_episodes(self.index, self._came_before)
                 mdp.leave_out(self.history.away)
+                # Until then other threads wait for this one.
+                self._unread, self._regions_asked = unread, True
             while self._unread and steps > 0:
-                log.of([*islice(self._unread, _READ_TOGETHER)])
-                for episode in filter(_teaches_regions, log.of([self._unread[0]])):
-                    mdp.update(episode)
-                    steps -= len(episode.steps)
-                self._unread.popleft()
+                together = [*islice(self._unread, _READ_TOGETHER)]
+                log.of(together)
+                for number in together:
+                    for episode in filter(_teaches_regions, log.of([number])):
+                        mdp.update(episode)
+                        steps -= len(episode.steps)
+                    self._unread.popleft()
+                    if steps <= 0:
+                        break
 
     def _unkept(self, mdp: RegionMDP, numbers: list[int]) -> list[int]:
         """Let the region model know what was kept of it; return the episodes beside those."""

@@ -383,9 +383,11 @@ class Learning:
     @property
     def mdp(self) -> RegionMDP | None:
         """What its episodes taught of regions and actions: the Markov decision process."""
+        from cvx.memory.namespace_advisors import advisors_of
+
+        self._identity.need_root("a loop")
         # What was forgotten since counts no more.
-        self.active.catch_up()
-        return self.active.mdp
+        return advisors_of(self._shared).caught_up().mdp
 
     @property
     def usage(self) -> UsageTracker | None:

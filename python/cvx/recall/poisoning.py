@@ -37,9 +37,9 @@ _HELD = 0.85
 _FEWEST_WORDS = 5
 _SHARED, _SHARED_WORDS = 0.7, 4
 """Share of the cue's content words, and how many of them, that memories say alike."""
-_AGAIN, _FEW, _SECOND = (2, 3), 5, 0.7
-"""For leaving the first place alone: how many words of a cue of at most five, and of more; and what
-share of the score takes that place (rfc 0072)."""
+_AGAIN, _SECOND, _SEEN = 3, 0.7, 16
+"""For leaving the first place alone: how many words of the cue, or both of a cue of two; what share
+of the score takes that place; and how many hits are looked at, however many are asked for."""
 _SMALL = 0.1
 """A labelled source that holds less than this share of the memories is a small one."""
 _DOUBT = 0.5
@@ -77,8 +77,8 @@ class Guard:
         A question is seldom answered twice in its own words: where several memories of a labelled
         source that holds less than a tenth of the memories say the same four content words of the
         cue or more, 70% of them, they lose half. Where one says three of them as another one does
-        (two of a cue of five or fewer), or was doubted, it leaves the first place to a memory that
-        scores at least 70% of it, of a source that is not so small or of no label.
+        (both of a cue of two), or was doubted, it leaves the first place to a memory that scores at
+        least 70% of it, of a source that is not so small or of no label.
     orders : bool, default True
         A text that reads like an order to a model loses half.
     hubs : bool, default True
@@ -154,7 +154,7 @@ class Guard:
         share = cache(partial(_share, view))
         places = list(range(len(held)))
         if self.crowds and held[0] and share(held[0]) < _SMALL:
-            head = rows[: min(view.k + _FIRST, _MOST)]
+            head = rows[:_SEEN]
             if any(doubt[order[0]] > 0 for _, doubt, _ in scored.doubts) or _repeated(view, head):
                 rivals = (
                     at
@@ -252,7 +252,7 @@ def _crowding(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.bool_]:
 def _repeated(view: VisibleEvents, rows: IntArray) -> bool:
     """Return whether the first text says words of the cue that another of its source says, too."""
     asked = set(content_words(view.cue.words()))
-    least = _AGAIN[len(asked) > _FEW]
+    least = max(2, min(_AGAIN, len(asked)))
     codes = view.corpus.sources[rows]
     first, *others = (
         asked.intersection(content_words(text)) for text in view.texts(rows[codes == codes[0]])
