@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from experiments.plans.attempt import Attempt
 from experiments.plans.binding import signature, verbs
 from experiments.plans.command_history import PastCommand
-from experiments.plans.demonstration import Observation
+from experiments.plans.demonstration import Observation, Played
 from experiments.plans.memory import PlanMemory
 from experiments.plans.open_clauses import OpenClauses
 from experiments.plans.searches import Search
@@ -49,9 +49,15 @@ class Pursuit:
         self.plans, self.patience = plans, patience
         self.agenda, self.search = OpenClauses(seen.goal), Search(seen)
         self.attempts, self.score = 0, 0.0
+        self._seen, self._played = seen, list[Played]()
         self._attempt: Attempt | None = None
         self._held: list[Attempt] = []
         self._stuck: list[Attempt] = []
+
+    @property
+    def won(self) -> bool:
+        """Whether the goal is reached."""
+        return complete(self.score)
 
     def attempt(self, heard: Iterable[str], texts: Iterable[str]) -> Attempt:
         """Return the attempt to go on with, past clauses for which nothing is to be done.
@@ -102,6 +108,8 @@ class Pursuit:
         """
         attempt, commands = self._attempt, seen.admissible_commands
         assert attempt is not None
+        self._played.append(Played(self._seen, command))
+        self._seen = seen
         self.score, attempt.earned = self.score + reward, attempt.earned + reward
         attempt.commands += 1
         opened = frozenset(commands).difference(before)
@@ -113,7 +121,7 @@ class Pursuit:
         )
         explored = attempt.explored and command != attempt.redo
         self.search.saw(commands, explored=explored)
-        if explored and (attempt.goes_on(commands) or complete(self.score)):
+        if explored and (attempt.goes_on(commands) or self.won):
             self.search.led()
         attempt.redo = None
         undone = attempt.explored and self._undone(attempt, command, opened)
@@ -124,7 +132,7 @@ class Pursuit:
             if self.plans.lexicon.instructs(command):
                 self.agenda.read(seen.text)
         hopeless = bool(attempt.plan) and attempt.doubts > self.patience
-        if complete(self.score) or over or attempt.done or hopeless:
+        if self.won or over or attempt.done or hopeless:
             self._end(attempt, over=over)
         return undone
 
@@ -134,7 +142,7 @@ class Pursuit:
         return self.agenda.undone(opened) or attempt.redo is not None
 
     def _end(self, attempt: Attempt, *, over: bool) -> None:
-        item, done, won = self.agenda.current, attempt.done, complete(self.score)
+        item, done, won = self.agenda.current, attempt.done, self.won
         if self.agenda.last:
             # Carried out in vain, the plan is wrong; stuck, perhaps only the step that is next.
             # The first is about finding the thing, which all plans need.
@@ -179,8 +187,10 @@ class Pursuit:
                 self.plans.close(one, won=False)
 
     def stop(self) -> None:
-        """Break off: of attempts whose outcome is not known nothing is kept."""
+        """End: of attempts whose outcome is not known nothing is kept; a win may be shown."""
         left = [*self._held, *self._stuck, *([] if self._attempt is None else [self._attempt])]
         self._attempt, self._held, self._stuck = None, [], []
         for attempt in left:
             self.plans.discard(attempt)
+        if self.won:
+            self.plans.show_itself(self._seen.goal, self._played)

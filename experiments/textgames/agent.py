@@ -12,16 +12,7 @@ from typing import Any
 
 from cvx.learn.loop import ActiveMemory
 from experiments.errors import GameError
-from experiments.plans import (
-    Attempt,
-    Demonstrations,
-    PlaceMap,
-    PlanMemory,
-    Played,
-    Pursuit,
-    complete,
-    shape,
-)
+from experiments.plans import Attempt, Demonstrations, PlaceMap, PlanMemory, Pursuit, shape
 from experiments.textgames.explore import Explorer
 from experiments.textgames.game import Game, Result
 from experiments.textgames.game_state import GameState
@@ -76,13 +67,11 @@ class Agent:
         decisions, seconds = plans.decisions, plans.seconds
         sight = GameState(game.reset(), PlaceMap(plans.lexicon.moves))
         pursuit, over = Pursuit(plans, sight.seen, self.patience), False
-        played: list[Played] = []
         try:
             while not over:
                 attempt = pursuit.attempt(sight.heard, sight.texts)
                 sight.notice(attempt.binding.slots)
                 command = self._command(attempt, sight)
-                played.append(Played(sight.seen, command))
                 sight.do(command)
                 seen, reward, over = game.step(command)
                 sight.see(seen)
@@ -92,11 +81,8 @@ class Agent:
             pursuit.stop()
             if plans.choices is not None:
                 plans.choices.rest()
-        if complete(pursuit.score):
-            plans.show_itself(sight.seen.goal, played)
         spent = plans.decisions - decisions, plans.seconds - seconds
-        won, score = complete(pursuit.score), pursuit.score
-        return Result(won, len(sight.done), pursuit.attempts, *spent, score)
+        return Result(pursuit.won, len(sight.done), pursuit.attempts, *spent, pursuit.score)
 
     def _command(self, attempt: Attempt, sight: GameState) -> str:
         """Return the next command of the plan, or one that may make it possible."""
