@@ -89,15 +89,12 @@ def test_every_block_is_of_a_kind_that_is_tried(path: Path) -> None:
 
 def shell_lines(path: Path) -> Iterator[tuple[str, str]]:
     """The commands of a page's sessions, each with what it is said to print."""
-    for text in blocks(path, ""):
+    for text in (one.replace("\\\n", " ") for one in blocks(path, "")):
         if re.match("(cvx|make|python -m|pip) ", text):
             yield from ((line.partition("#")[0], "") for line in text.splitlines())
         elif text.startswith("$ "):
             for told in ("\n" + text).split("\n$ ")[1:]:
                 line, _, output = told.partition("\n")
-                while line.endswith("\\"):
-                    more, _, output = output.partition("\n")
-                    line = line[:-1] + more
                 yield line, output
     for text in blocks(path, "sh"):
         yield from ((line, "") for line in text.replace("\\\n", " ").splitlines() if line.strip())
