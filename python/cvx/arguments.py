@@ -13,12 +13,12 @@ import operator
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from numbers import Real
 from pathlib import Path
 from reprlib import Repr
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -89,12 +89,21 @@ def wrong(
     name: str, value: object, wanted: str, error: type[InvalidInputError] = InvalidInputError
 ) -> InvalidInputError:
     """Return the error that names an argument, its value and what to give instead."""
+    return error(f"{name} is {short_repr(value)}: give {wanted}")
+
+
+def short_repr(value: object) -> str:
+    """Return a value as an error shows it: short, and whatever its own repr does."""
     try:
-        shown = _short.repr(value)
+        return _short.repr(value)
     except ValueError:
         # Python refuses to write out an int of thousands of digits.
-        shown = f"an int of {int(value).bit_length()} bits" if isinstance(value, int) else "no text"
-    return error(f"{name} is {shown}: give {wanted}")
+        return f"an int of {int(value).bit_length()} bits" if isinstance(value, int) else "no text"
+
+
+def are_several(value: object) -> TypeGuard[Iterable[Any]]:
+    """Tell whether a value can be gone through; an array of no dimensions cannot."""
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0
 
 
 def optional(check: Check) -> Check:
@@ -118,8 +127,8 @@ a_flag = one_of(bool, np.bool_, called="True or False")
 a_mapping = one_of(Mapping, called="a mapping, such as a dict")
 
 
-def a_folder(name: str, value: Any) -> Path:
-    """Check the path of a folder, which need not be there, and return it.
+def a_folder(name: str, value: Any, kind: str = "folder") -> Path:
+    """Check the path of a folder or "file", which need not be there, and return it.
 
     Examples
     --------
@@ -129,13 +138,18 @@ def a_folder(name: str, value: Any) -> Path:
     """
     told = os.fspath(value) if isinstance(value, str | os.PathLike) else None
     if not isinstance(told, str) or not told.strip() or "\0" in told:
-        raise wrong(name, value, "the path of a folder")
+        raise wrong(name, value, f"the path of a {kind}")
     try:
         os.lstat(told)
+    except UnicodeEncodeError as error:
+        raise wrong(name, value, f"the path of a {kind}, as the disk can name it") from error
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise wrong(name, value, "the path of a folder, of fewer characters") from error
+            raise wrong(name, value, f"the path of a {kind}, of fewer characters") from error
     return Path(told)
+
+
+a_file = partial(a_folder, kind="file")
 
 
 def some_weights(name: str, value: Any) -> dict[str, float]:
@@ -167,7 +181,7 @@ def among(*allowed: Any) -> Check:
 
 def some_texts(name: str, value: Any) -> list[str]:
     """Check a collection of strings; a single string is refused."""
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+    if isinstance(value, str | bytes) or not are_several(value):
         raise wrong(name, value, "a list of str")
     listed = list(value)
     for one in listed:
@@ -223,6 +237,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _whole_time = whole()
 
 
+def _real(value: Any) -> float:
+    """Return a number as a float: NaN for what is none, infinite for an int beyond all floats."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
 def number(
     least: float = -math.inf,
     most: float = math.inf,
@@ -233,7 +257,7 @@ def number(
         wanted = f"a number in [{least:g}, {most:g}]" if most < math.inf else f"{least:g} or more"
 
     def check(name: str, value: Any) -> float:
-        real = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+        real = _real(value)
         if not math.isfinite(real) or not least <= real <= most:
             raise wrong(name, value, wanted)
         return real
@@ -251,7 +275,7 @@ def an_outcome(name: str, value: Any) -> float:
 
 def above_zero(name: str, value: Any) -> float:
     """Check a finite number above 0."""
-    real = float(value) if isinstance(value, Real) and not isinstance(value, bool) else 0.0
+    real = _real(value)
     if not 0.0 < real < math.inf:
         raise wrong(name, value, "a number above 0")
     return real
@@ -273,7 +297,7 @@ def some_events(name: str, value: Any) -> list[int]:
     if isinstance(value, str | bytes | Mapping):
         raise wrong(name, value, "ids of events")
     listed = value.tolist() if isinstance(value, np.ndarray) else value
-    if not isinstance(listed, Iterable):
+    if not are_several(listed):
         return [an_event(name, listed)]
     return [an_event(f"{name}[{place}]", one) for place, one in enumerate(listed)]
 
@@ -289,7 +313,7 @@ def a_filter(name: str, value: Any, *, of_index: bool = False) -> tuple[Filter, 
         return (Filter(),)
     if isinstance(value, Filter | Mapping):
         return (_one_filter(name, value, fields),)
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+    if isinstance(value, str | bytes) or not are_several(value):
         raise wrong(name, value, "a cvx.Filter, a mapping of its fields or a list")
     return tuple(_one_filter(f"{name}[{place}]", one, fields) for place, one in enumerate(value))
 
@@ -316,7 +340,9 @@ def _some(check: Check, *alone: type) -> Check:
             return value
         if isinstance(value, alone) and not isinstance(value, bool):
             value = [value]
-        if isinstance(value, str | bytes) or not isinstance(value, Collection | np.ndarray):
+        if isinstance(value, str | bytes | Mapping) or not isinstance(
+            value, Collection | np.ndarray
+        ):
             return check(name, value)
         for one in value:
             check(name, one)

@@ -119,6 +119,12 @@ def lexical_text(cue: Cue) -> str:
     return cue.text if cue.text.strip() else cue.words()
 
 
+def _a_vector(name: str, value: Any) -> Any:
+    if not isinstance(value, np.ndarray) or value.ndim != 1:
+        raise wrong(name, value, "an ndarray of shape (dim,)")
+    return value
+
+
 def checked_cue(cue: Cue) -> Cue:
     """Return a cue whose parts are of the types that they should be.
 
@@ -144,6 +150,7 @@ _PARTS: dict[str, Check] = {
     "task_type": optional(a_text),
     "timestamp": optional(a_time),
     "place": optional(whole()),
+    "vector": optional(_a_vector),
 }
 
 

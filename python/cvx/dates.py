@@ -20,6 +20,8 @@ MICROSECONDS_A_DAY = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CALENDAR = (-62_135_596_800_000_000, 253_402_300_800_000_000)
 """Years 1 to 9999: a clock that counts something else than microseconds may lie beyond."""
+_OLDEST = 10**14
+"""Timestamps from here on (1973) are taken for microseconds since 1970."""
 _MONTHS = (
     "january",
     "february",
@@ -329,3 +331,19 @@ def _named(match: re.Match[str]) -> DateNamed | None:
     except ValueError:
         return None
     return DateNamed(year, number, day)
+
+
+def when(timestamp: int) -> str:
+    """Return a time as a person reads it; numbers that are no microseconds since 1970 stay.
+
+    Examples
+    --------
+    >>> when(1_700_000_000_000_000), when(42)
+    ('2023-11-14 22:13:20', '42')
+    """
+    if timestamp < _OLDEST:
+        return str(timestamp)
+    try:
+        return datetime.fromtimestamp(timestamp / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return str(timestamp)

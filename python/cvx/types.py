@@ -35,6 +35,7 @@ ENTITY_KEY = "@entity"
 """Under it, a record keeps the name of an entity with the metadata; no key of a user's own."""
 
 _NAMED_ENTITIES = 2 * UNNAMED_ENTITIES
+_DIGITS = len(str(UNNAMED_ENTITIES))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -51,7 +52,9 @@ def entity_number(name: str | None) -> int:
     """
     if name is None:
         return 0
-    if name.isascii() and name.isdigit() and name[0] != "0" and int(name) < UNNAMED_ENTITIES:
+    digits = name.isascii() and name.isdigit() and name[0] != "0"
+    # Python reads no int of thousands of digits.
+    if digits and len(name) <= _DIGITS and int(name) < UNNAMED_ENTITIES:
         return int(name)
     hashed = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return _NAMED_ENTITIES + int.from_bytes(hashed, "little") % _NAMED_ENTITIES

@@ -7,6 +7,7 @@ ask the same functions.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -19,9 +20,12 @@ import numpy as np
 from cvx.arguments import (
     Check,
     a_share,
+    a_text,
+    above_zero,
     among,
     an_outcome,
     check_fields,
+    number,
     optional,
     whole,
     wrong,
@@ -180,7 +184,7 @@ def storable_vector(
     try:
         with np.errstate(over="ignore"):
             row = np.asarray(value, dtype=np.float32)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise wrong(name, value, f"{dim} numbers", InvalidVectorError) from error
     if row.shape != (dim,):
         raise InvalidVectorError(
@@ -261,6 +265,48 @@ def check_episode(episode: Episode) -> None:
 def check_edge(edge: Edge) -> None:
     """Raise what is wrong with the words of a link, if they cannot be stored."""
     check_fields(edge, kind=storable_text, why=storable_text, evidence=storable_text)
+    evidence_counts(edge.evidence)
+
+
+EVIDENCE_KINDS = (
+    *("stated", "confirmed", "judged"),
+    *("precedence", "repetition", "counterexample", "granger"),
+)
+"""What evidence on a link may be of; see ``cvx.causal.evidence``."""
+_CASES = number(0.0, 1e15)
+
+
+def evidence_counts(
+    text: str,
+) -> tuple[float, float, list[tuple[Any, ...]]] | None:
+    """Return the prior and the observations of the evidence on a link, None for other words.
+
+    Parameters
+    ----------
+    text : str
+        ``{"prior": [mean, strength], "observations": [[kind, supports, counters, note], ...]}``,
+        or what a person wrote.
+
+    Raises
+    ------
+    InvalidInputError
+        JSON of this form whose numbers or kinds cannot be.
+    """
+    try:
+        read = json.loads(text)
+        mean, strength = read["prior"]
+        rows = [(*row, "")[:4] if len(row) in (3, 4) else () for row in read["observations"]]
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
+    if () in rows:
+        return None
+    for kind, supports, counters, note in rows:
+        if kind not in EVIDENCE_KINDS:
+            raise InvalidInputError(f"evidence of kind {kind!r:.60}: written by a later cvx")
+        _CASES("supports", supports)
+        _CASES("counters", counters)
+        a_text("a note of the evidence", note)
+    return a_share("prior_mean", mean), above_zero("prior_strength", strength), rows
 
 
 def check_cue(cue: Cue) -> None:

@@ -12,7 +12,6 @@ from scipy import stats  # type: ignore[import-untyped]
 
 from cvx.causal import CausalGraph, Evidence
 from cvx.causal.evidence import (
-    KINDS,
     binned,
     evidence_of_series,
     evidence_of_times,
@@ -20,9 +19,10 @@ from cvx.causal.evidence import (
     granger,
 )
 from cvx.errors import InvalidInputError
+from cvx.validation import EVIDENCE_KINDS
 
 amounts = st.floats(0, 100)
-additions = st.lists(st.tuples(st.sampled_from(KINDS), amounts, amounts), max_size=8)
+additions = st.lists(st.tuples(st.sampled_from(EVIDENCE_KINDS), amounts, amounts), max_size=8)
 
 
 @pytest.mark.requirement("B10")
@@ -40,7 +40,7 @@ def test_the_weight_is_the_mean_of_a_beta_posterior(
 
 
 @pytest.mark.requirement("B10")
-@given(additions, st.sampled_from(KINDS), st.floats(0.01, 10))
+@given(additions, st.sampled_from(EVIDENCE_KINDS), st.floats(0.01, 10))
 def test_support_raises_and_a_counterexample_lowers_a_weight(
     added: list[tuple[str, float, float]], kind: str, amount: float
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
@@ -224,3 +225,21 @@ def test_a_chain_a_thousand_deep_explains_itself_without_recursion() -> None:
     story = made.why(events[-1], max_depth=1000)
     assert len(story) == 1000
     assert str(story).count("led to") == 1000
+
+
+def test_a_refused_order_is_told_in_dates_where_the_clock_is_of_dates() -> None:
+    made = Memory(embedder=LexicalEmbedder())
+    late, early = (made.add("text", timestamp=datetime(2026, 11, n, tzinfo=UTC)) for n in (21, 20))
+    with pytest.raises(
+        InvalidInputError, match=r"at 2026-11-20 00:00:00, before its cause 1 at 2026-11-21 00"
+    ):
+        made.link(late, early)
+
+
+@pytest.mark.parametrize("words", ["[" * 100_000, '{"prior": 1}', "[1, 2]", "who knows"])
+def test_whatever_a_person_writes_as_evidence_is_a_note(words: str) -> None:
+    made = Memory(embedder=LexicalEmbedder())
+    rain, mud = made.add("it rained"), made.add("the path is muddy")
+    made.link(rain, mud, evidence=words)
+    assert [event.id for event in made.why(mud)] == [rain.id]
+    assert made.causes.observe(rain, mud, counters=1).weight < 1.0

@@ -323,3 +323,11 @@ def test_a_story_of_nothing_is_refused() -> None:
         CausalGraph().story("nothing")
     with pytest.raises(InvalidInputError, match="after"):
         graph("It rained.", links=[]).story("rained", after=-1)
+
+
+def test_a_text_loses_its_full_stop_in_the_middle_of_a_sentence_in_any_script() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    rain, flood = memory.add("一晩中雨が降った。"), memory.add("地下室が浸水した。")
+    memory.link(rain, flood, why="排水管が小さすぎる。")
+    told = "一晩中雨が降った led to 地下室が浸水した (排水管が小さすぎる)."
+    assert str(memory.why(flood)) == told

@@ -141,3 +141,19 @@ def test_a_store_remembers_its_embedder_and_refuses_another(cvx: Cvx) -> None:
     assert refused.code == 3
     assert "reembed" in refused.err
     assert cvx("stats", "--json").json["embedder"] == "lexical:64"
+
+
+def test_a_file_that_begins_with_a_byte_order_mark_is_read(cvx: Cvx, tmp_path: Path) -> None:
+    file = tmp_path / "from-windows.jsonl"
+    file.write_bytes(b'\xef\xbb\xbf{"text": "water in the cellar"}\r\n')
+    assert cvx("add", "--file", file, "--json").json == {"ids": [1], "added": 1}
+
+
+def test_a_file_of_plain_lines_is_refused_with_a_line_that_would_do(
+    cvx: Cvx, tmp_path: Path
+) -> None:
+    file = tmp_path / "plain.txt"
+    file.write_text("water in the cellar\n")
+    done = cvx("add", "--file", file)
+    assert done.code == 2
+    assert 'give a JSON object a line, such as {"text": "..."}' in done.err

@@ -143,3 +143,11 @@ def test_streams_alone_and_streams_of_a_memory_are_ranked_alike() -> None:
 
     assert scores(alone) == scores(made.citizens())
     assert TCMFRetriever().settings == made.retriever.settings
+
+
+def test_a_citizen_without_a_name_is_refused_and_is_not_the_world() -> None:
+    made = council()
+    for name in ("", 7, None):
+        with pytest.raises(InvalidInputError, match="the name of a citizen"):
+            made[name].saw("They cut the budget", 61)  # type: ignore[index]
+    assert len(made.memory) == 0

@@ -440,6 +440,7 @@ def test_without_actions_those_known_here_are_weighed() -> None:
     empty = memory.episode("find the hat", task="hats").advise("a hall")
     assert len(empty) == 0
     assert not empty.known
+    assert str(empty).splitlines()[1:] == ["Now: a hall", "No action is known here."]
     with pytest.raises(UnknownError, match="give actions"):
         _ = empty.best
     with pytest.raises(UnknownError, match="give actions"):

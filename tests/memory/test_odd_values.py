@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import reprlib
 from collections.abc import Callable
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +17,17 @@ from cvx.characters import Cast
 from cvx.embed import LexicalEmbedder
 from cvx.errors import CvxError
 
+DEEP: dict[str, Any] = {}
+for _ in range(2000):
+    DEEP = {"a": DEEP}
 ODD: list[Any] = [
-    None, "", " ", "\ud800", "a\0b", "rtl \u202e", b"bytes", 0, -1, 2**63, -(2**63) - 1, 2**200,
+    None, "", " ", "9" * 5000,
+    "\ud800", "a\0b", "rtl \u202e", b"bytes", 0, -1, 2**63, -(2**63) - 1, 10**400,
     1.5, float("nan"), float("inf"), True, [], [1], ["a"], {}, {"a": float("nan")}, {1: 2}, (), {1},
     object(), np.zeros(3), np.array([]), np.int64(1), np.float32(0.5), np.full(384, np.nan),
     datetime(2020, 1, 1), datetime(2020, 1, 1, tzinfo=UTC), date(2020, 1, 1), len, type,
     cvx.Filter(), [cvx.Filter()], cvx.Cue("x"), range(3), ValueError("x"),
+    np.ma.masked, DEEP, *(cvx.Cue(vector=odd) for odd in (b"x", "x", 1, [1.0], np.zeros((1, 2)))),  # type: ignore[arg-type]
 ]  # fmt: skip
 
 # After these have worked, the next call gets a new thing.
@@ -74,6 +81,8 @@ VERBS: list[tuple[str, Make, str, tuple[Any, ...], dict[str, Any]]] = [
     ("learning", lambda: a_memory().learning, "reset", ("feedback",), {}),
     ("frames", lambda: a_memory().frames, "events", (), {}),
     ("admin", lambda: a_memory().admin, "quarantine", (), {}),
+    ("admin", lambda: a_memory().admin, "export", ("all.jsonl",), {}),
+    ("admin", lambda: a_memory().admin, "import_", ("none.jsonl",), {}),
     ("admin", lambda: a_memory().admin, "roll_back", ("mail",), {}),
     ("admin", lambda: a_memory().admin, "trust", ("mail", 0.5), {}),
     ("episode", lambda: a_memory().episode("a goal"), "advise", ("a hall", ["go", "stay"]), {}),
@@ -90,8 +99,14 @@ VERBS: list[tuple[str, Make, str, tuple[Any, ...], dict[str, Any]]] = [
     [pytest.param(*rest, id=f"{noun}.{rest[1]}") for noun, *rest in VERBS],
 )
 def test_odd_values_are_used_or_refused_by_name(
-    make: Make, verb: str, right: tuple[Any, ...], named: dict[str, Any]
+    make: Make,
+    verb: str,
+    right: tuple[Any, ...],
+    named: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     escaped = []
     thing = make()
     parameters = inspect.signature(getattr(thing, verb)).parameters.values()
@@ -108,7 +123,9 @@ def test_odd_values_are_used_or_refused_by_name(
             except CvxError:
                 continue
             except Exception as error:
-                escaped.append(f"{verb}({parameter.name}={odd!r:.40}) [{place}]: {error!r:.100}")
+                escaped.append(
+                    f"{verb}({parameter.name}={reprlib.repr(odd)}) [{place}]: {error!r:.100}"
+                )
     assert not escaped, "\n".join(escaped)
 
 

@@ -106,3 +106,12 @@ def test_feedback_about_what_was_never_shown_is_refused_and_teaches_nothing() ->
     assert memory.learning.attribution(hits.decision).helped is None  # type: ignore[arg-type]
     memory.feedback(hits, helped=[])
     assert memory.learning.attribution(hits.decision).helped is False  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cue", ["🐶", "🎂", "!!!", "%", "🎉🎉"])
+def test_a_cue_of_no_words_brings_what_says_just_that_and_nothing_else(cue: str) -> None:
+    texts = [f"Somebody of the street mentioned thing number {n}." for n in range(40)]
+    memory = spoken(*texts, "Her dog is called Strolch 🐶.", "A cake for grandmother 🎂!")
+    assert memory.recall(cue) == []
+    same = memory.add(cue)
+    assert [hit.event for hit in memory.recall(cue)] == [same]

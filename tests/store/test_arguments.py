@@ -201,8 +201,8 @@ def test_a_filter_with_a_field_of_another_type_is_refused_by_its_name(
         (lambda m: m.admin.budget(bytes=0.5), InvalidInputError, "bytes is 0.5: give an int"),
         (lambda m: m.as_of("x"), InvalidInputError, "recorded is 'x': give an int"),
         (lambda m: m.as_of(2**70), InvalidInputError, f"recorded is {2**70}: give one of 64"),
-        (lambda m: m.add_many("abc"), InvalidInputError, "items are 'abc': give a list of Events"),
-        (lambda m: m.add_many(7), InvalidInputError, "items are 7: give a list of Events"),
+        (lambda m: m.add_many("abc"), InvalidInputError, "items is 'abc': give a list of Events"),
+        (lambda m: m.add_many(7), InvalidInputError, "items is 7: give a list of Events"),
         (
             lambda m: m.add_many(
                 [

@@ -87,6 +87,10 @@ def deep(levels: int) -> str:
     return '{"a":' * levels + "1" + "}" * levels
 
 
+def counts(kind: str, supports: object) -> str:
+    return json.dumps({"prior": [0.5, 2], "observations": [[kind, supports, 0, ""]]})
+
+
 ROWS: dict[str, Change] = {
     "a vector of another length": row("events", embedding=base64.b64encode(bytes(8)).decode()),
     "a vector that is no floats": row("events", embedding=base64.b64encode(bytes(7)).decode()),
@@ -132,6 +136,11 @@ ROWS: dict[str, Change] = {
     "a link to nothing": row("links", to_node=1_000_000),
     "a link of a kind that cannot be": row("links", kind="Not a kind"),
     "a link that is heavier than 1": row("links", weight=3.0),
+    "evidence beyond certainty": row("links", evidence='{"prior":[9,2],"observations":[]}'),
+    "evidence of a later kind": row("links", evidence=counts("hearsay", 1)),
+    "evidence of fewer than none": row("links", evidence=counts("judged", -1)),
+    "evidence of what is no number": row("links", evidence=counts("judged", "many")),
+    "evidence beyond counting": row("links", evidence=counts("judged", 1e308)),
     "a negative count": row("usage", retrieved=-1),
     "a count of everything": row("usage", followed=BIG),
     "a count of a mapping": row("usage", context='[["a",{}]]'),

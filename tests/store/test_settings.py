@@ -176,3 +176,19 @@ def test_hits_and_events_are_mappings_too(memory: Memory) -> None:
     assert "text" not in bare
     with pytest.raises(AttributeError, match="'text'"):
         bare.text  # noqa: B018
+
+
+def test_a_store_opened_by_a_relative_path_stays_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Memory.open("notes", embedder=LexicalEmbedder()) as memory:
+        memory.add("the key is under the pot")
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        memory.add("the drain was full")
+        memory.admin.snapshot()
+        assert memory.as_of(memory.record.now()).recall("key")
+    with Memory.open(tmp_path / "notes") as memory:
+        assert len(memory) == 2
+    assert list(Path().iterdir()) == []

@@ -15,11 +15,7 @@ from cvx.errors import (
     InvalidInputError,
 )
 from cvx.extras import needs
-
-KINDS = (
-    *("stated", "confirmed", "judged"),
-    *("precedence", "repetition", "counterexample", "granger"),
-)
+from cvx.validation import EVIDENCE_KINDS, evidence_counts
 
 
 class Observation(NamedTuple):
@@ -107,7 +103,7 @@ class Evidence:
             An unknown kind, or cases below 0.
         """
         cases = number(0.0)
-        among(*KINDS)("kind", kind)
+        among(*EVIDENCE_KINDS)("kind", kind)
         supports, counters = cases("supports", supports), cases("counters", counters)
         known = {one.kind: one for one in self.observations}
         old = known.get(kind, Observation(kind, 0.0, 0.0))
@@ -167,17 +163,13 @@ class Evidence:
         InvalidInputError
             JSON of this form whose numbers cannot be.
         """
-        try:
-            read = json.loads(text)
-            mean, strength = read["prior"]
-            rows = [Observation(*row) for row in read["observations"]]
-        except (ValueError, TypeError, LookupError):
+        read = evidence_counts(text)
+        if read is None:
             return cls().add("stated", note=text) if text.strip() else cls()
+        mean, strength, rows = read
         made = cls(prior_mean=mean, prior_strength=strength)
-        for row in rows:
-            if row.kind not in KINDS:
-                raise InvalidInputError(f"evidence of kind {row.kind!r}: written by a later cvx")
-            made = made.add(row.kind, supports=row.supports, counters=row.counters, note=row.note)
+        for kind, supports, counters, note in rows:
+            made = made.add(kind, supports=supports, counters=counters, note=note)
         return made
 
     def __str__(self) -> str:

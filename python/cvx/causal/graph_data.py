@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from cvx.arguments import a_text, among, check_fields, one_of
 from cvx.causal.cosine import as_vector
 from cvx.causal.evidence import Evidence
+from cvx.dates import when
 from cvx.errors import (
     EffectFirstWarning,
     InvalidInputError,
@@ -140,8 +141,8 @@ def check_link(link: Edge, began: int, followed: int, effect_first: str) -> None
     if followed >= began or effect_first == "allow" or link.kind not in CAUSES:
         return
     said = (
-        f"event {link.effect!r} happened at {followed}, before its cause {link.cause!r} at "
-        f"{began}: swap them, or say effect_first='allow'"
+        f"event {link.effect!r} happened at {when(followed)}, before its cause {link.cause!r} at "
+        f"{when(began)}: swap them, or say effect_first='allow'"
     )
     if effect_first == "refuse":
         raise InvalidInputError(said)

@@ -66,6 +66,9 @@ _OF_NOUNS = (
 _STARTS = frozenset((_STARTERS + _NOUNS).split())
 _FINITE = frozenset(_VERBS.split())
 _WORD = re.compile(r"[A-Za-z']+")
+_FULL_STOPS = ".\u3002\uff0e\u0964"
+_STOPS = _FULL_STOPS + "!?\u2026\uff01\uff1f\u061f"
+"""Of English, Chinese and Japanese, Hindi and Arabic."""
 
 
 def middle(text: str) -> str:
@@ -76,7 +79,7 @@ def middle(text: str) -> str:
     >>> middle("The cellar flooded. "), middle("Adisa resigned!")
     ('the cellar flooded', 'Adisa resigned!')
     """
-    line = quoted_line(text).rstrip(". ")
+    line = quoted_line(text).rstrip(_FULL_STOPS + " ")
     first = line.split(" ", 1)[0]
     common = first.lower() in _STARTS or first[1:].endswith(_OF_NOUNS)
     return line[:1].lower() + line[1:] if common else line
@@ -93,7 +96,7 @@ def sentence(text: str) -> str:
     line = quoted_line(text)
     if not line:
         return "Something happened that left no words."
-    return line[:1].upper() + line[1:] + ("" if line[-1] in ".!?\u2026" else ".")
+    return line[:1].upper() + line[1:] + ("" if line[-1] in _STOPS else ".")
 
 
 def is_clause(text: str) -> bool:

@@ -149,11 +149,9 @@ class Cast(Mapping[str, Character]):
         self._vectors: dict[str, Vector] = {}
 
     def __getitem__(self, name: str) -> Character:
-        if (
-            not isinstance(name, str)
-            or not name
-            or not self.ids(storable_text("name", name), "identity:")
-        ):
+        if not isinstance(name, str):
+            raise UnknownError(f"no character is called by a {type(name).__name__}: give a name")
+        if not name or not self.ids(storable_text("name", name), "identity:"):
             raise UnknownError(
                 f"there is no character {name!r:.60}: the cast is "
                 f"{', '.join(map(repr, self)) or 'empty'}; seed it first"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cvx.dates import when
 from cvx.errors import (
     CvxError,
     EmbedderError,
@@ -95,10 +96,6 @@ def timestamp_of(text: str | None, option: str = "--time") -> int | None:
     return (seconds.days * 86_400 + seconds.seconds) * 1_000_000 + seconds.microseconds
 
 
-_OLDEST = 10**14
-"""Timestamps from here on (1973) are taken for microseconds since 1970."""
-
-
 def emit(value: Mapping[str, Any]) -> None:
     """Print one JSON object on a line of its own."""
     typer.echo(printable(json.dumps(value, ensure_ascii=False, allow_nan=False)))
@@ -123,22 +120,6 @@ def counted(number: int, noun: str) -> str:
     ('1 event', '2 events')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def when(timestamp: int) -> str:
-    """Return a time as a person reads it; numbers that are no microseconds since 1970 stay.
-
-    Examples
-    --------
-    >>> when(1_700_000_000_000_000), when(42)
-    ('2023-11-14 22:13:20', '42')
-    """
-    if timestamp < _OLDEST:
-        return str(timestamp)
-    try:
-        return datetime.fromtimestamp(timestamp / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, ValueError, OSError):
-        return str(timestamp)
 
 
 def plain_event(event: Event) -> dict[str, Any]:

@@ -27,8 +27,8 @@ from cvx.cli.console import (
     plain_event,
     show_event,
     timestamp_of,
-    when,
 )
+from cvx.dates import when
 from cvx.errors import FileError, InvalidInputError
 from cvx.escaping import one_line
 

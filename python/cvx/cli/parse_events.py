@@ -130,7 +130,7 @@ def _raw(file: Path) -> list[str]:
     if str(file) == "-":
         return sys.stdin.read().split("\n")
     try:
-        return file.read_text(encoding="utf-8").split("\n")
+        return file.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{file} cannot be read ({error}): give a UTF-8 file") from error
 
@@ -139,7 +139,10 @@ def _parsed(raw: str, place: str) -> dict[str, Any]:
     try:
         row = json.loads(raw)
     except ValueError as error:
-        raise InvalidInputError(f"{place} is no JSON ({error}): nothing was stored") from error
+        raise InvalidInputError(
+            f'{place} is no JSON ({error}): give a JSON object a line, such as {{"text": "..."}}; '
+            "nothing was stored"
+        ) from error
     except RecursionError as error:
         raise InvalidInputError(
             f"{place} is {raw[:40]!r}..., nested too deep: nest it at most {DEEPEST} deep"

@@ -23,8 +23,8 @@ from cvx.cli.console import (
     plain_event,
     show_event,
     timestamp_of,
-    when,
 )
+from cvx.dates import when
 from cvx.escaping import one_line
 
 if TYPE_CHECKING:

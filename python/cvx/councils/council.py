@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from cvx.arguments import an_event, some_events
+from cvx.arguments import an_event, some_events, wrong
 from cvx.councils.crisis_context import TCMF, EmbedderRouter, TCMFContext, TCMFRetriever
 from cvx.councils.memory_stream import MemoryStream, StreamWeights
 from cvx.errors import UnknownError
@@ -64,7 +64,15 @@ class Council:
         self._as_published = settings == "tcmf-seed"
 
     def __getitem__(self, name: str) -> MemoryStream:
-        """Return what a citizen remembers; whoever is named is one."""
+        """Return what a citizen remembers; whoever is named is one.
+
+        Raises
+        ------
+        InvalidInputError
+            The name is no text, or empty: the memory's own namespace is the world's.
+        """
+        if not isinstance(name, str) or not name:
+            raise wrong("the name of a citizen", name, "a text that is not empty")
         return MemoryStream(name, self.weights, memory=self.memory)
 
     def __iter__(self) -> Iterator[str]:

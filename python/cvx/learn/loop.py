@@ -6,7 +6,17 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from cvx.arguments import Check, a_share, among, checked, one_of, optional, whole, wrong
+from cvx.arguments import (
+    Check,
+    a_share,
+    among,
+    are_several,
+    checked,
+    one_of,
+    optional,
+    whole,
+    wrong,
+)
 from cvx.cue import checked_cue
 from cvx.embed import Embedder, LexicalEmbedder
 from cvx.errors import (
@@ -104,7 +114,7 @@ def some_hits(name: str, value: Any) -> tuple[Hit, ...]:
     InvalidInputError
         Something else, such as the numbers of nodes.
     """
-    several = isinstance(value, Iterable) and not isinstance(value, Hit)
+    several = are_several(value) and not isinstance(value, Hit)
     hits = tuple(value) if several else (value,)
     if not all(isinstance(hit, Hit) for hit in hits):
         raise wrong(name, value, "hits of the decision")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cvx.arguments import a_flag, a_share, checked, one_of, optional, whole
+from cvx.arguments import a_file, a_flag, a_share, a_text, checked, one_of, optional, whole
 from cvx.causal.forgetting import Vitality
 from cvx.causal.graph_data import GraphInRecord
 from cvx.embed import Embedder
@@ -271,6 +271,7 @@ class Admin:
                 write.change_event(event, {"trust": value})
         return [event for (event,) in rows]
 
+    @checked(path=a_file, format=optional(a_text))
     def export(
         self,
         path: str | os.PathLike[str],
@@ -282,7 +283,7 @@ class Admin:
 
         return export_record(self._shared.record, Path(path), format, None)
 
-    @checked(again=a_flag)
+    @checked(path=a_file, format=optional(a_text), again=a_flag)
     def import_(
         self,
         path: str | os.PathLike[str],

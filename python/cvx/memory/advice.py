@@ -413,6 +413,8 @@ class Advice(Sequence[Option]):
         ]
         if seen:
             lines.append(f"Now: {seen if len(seen) <= 200 else seen[:199] + '…'}")
+        if not self.options:
+            lines.append("No action is known here.")
         for place, one in enumerate(self.options[:options], start=1):
             if _unknown(one):
                 lines.append(f"{place}. {quoted_line(as_text(one.action))}: nothing known of it")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, SupportsIndex
 
-from cvx.arguments import a_flag, an_event, whole, wrong
+from cvx.arguments import a_flag, an_event, are_several, whole, wrong
 from cvx.errors import EpisodeEndedError, InvalidInputError, UnknownError
 from cvx.learn.attribution import Attribution
 from cvx.memory.namespace_access import Identity
@@ -36,7 +36,7 @@ def a_decision(name: str, value: Any) -> int:
 
 def some_followed(name: str, value: Any) -> list[int]:
     """Check what was followed, as hits or events, and return the ids of events."""
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+    if isinstance(value, str | bytes | Mapping) or not are_several(value):
         raise wrong(name, value, "a list of hits or ids of events")
     return [an_event(f"{name}[{at}]", one) for at, one in enumerate(value)]
 
@@ -45,7 +45,7 @@ def a_help(name: str, value: Any) -> bool | list[int]:
     """Check what helped, or whether anything did, and return a flag or the ids of events."""
     if isinstance(value, str | bytes | Mapping):
         raise wrong(name, value, "True, False, or a list of hits or ids of events")
-    if isinstance(value, Iterable):
+    if are_several(value):
         return some_followed(name, value)
     return bool(a_flag(name, value))
 

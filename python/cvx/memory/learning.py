@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from cvx.arguments import (
     among,
     an_event,
+    are_several,
     checked,
     number,
     one_of,
@@ -233,7 +234,7 @@ class Learning:
         from cvx.evaluation.metrics import measure, recalling
 
         labels, gold = self._labels(questions)
-        cuts = [whole(1)("k", one) for one in (k if isinstance(k, Iterable) else [k])]
+        cuts = [whole(1)("k", one) for one in (k if are_several(k) else [k])]
         pipeline = self.pipeline if weights is None else self.weighed(weights)
         memory = cast("Memory", SimpleNamespace(learning=self))
         return measure("this memory", recalling(memory, pipeline), labels, gold, at=cuts)
@@ -274,7 +275,7 @@ class Learning:
         """Return questions as labels, and the events that answer each."""
         from cvx.evaluation.labels import Label
 
-        if isinstance(questions, str | Mapping) or not isinstance(questions, Iterable):
+        if isinstance(questions, str | Mapping) or not are_several(questions):
             raise wrong("questions", questions, "a list of (cue, events)")
         labels: list[Label] = []
         for place, one in enumerate(questions):

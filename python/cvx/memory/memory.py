@@ -25,9 +25,11 @@ from cvx.arguments import (
     among,
     an_event,
     an_outcome,
+    are_several,
     checked,
     one_of,
     optional,
+    short_repr,
     some_events,
     some_texts,
     whole,
@@ -98,7 +100,7 @@ def _metric(name: str, value: Any) -> Any:
 
 
 def _lists(name: str, value: Any) -> list[list[str]]:
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+    if isinstance(value, str | bytes | Mapping) or not are_several(value):
         raise wrong(name, value, "a list of strings for each event")
     return [some_texts(f"{name}[{place}]", one) for place, one in enumerate(value)]
 
@@ -342,7 +344,14 @@ class Memory:
         """
         kept = {"clock": clock, "preset": preset, "tokenizer": tokenizer}
         return cls.__new__(cls)._set_up(
-            Path(path), embedder, dim, metric, kept, seed=seed, create=create, read_only=read_only
+            Path(path).absolute(),
+            embedder,
+            dim,
+            metric,
+            kept,
+            seed=seed,
+            create=create,
+            read_only=read_only,
         )
 
     @property
@@ -899,7 +908,7 @@ class Memory:
     ) -> list[int]:
         if (events is None) == (where is None):
             raise InvalidInputError(
-                f"events is {events!r:.60} and where is {where!r:.60}: give one of them"
+                f"events is {short_repr(events)} and where is {short_repr(where)}: give one of them"
             )
         if events is None:
             self._identity.choosing(where)
@@ -1165,7 +1174,8 @@ class Memory:
             return found[0]
         hits = self.recall(event, 1, where={"outcome": "any"}, namespace=namespace)
         if not hits or hits[0].event is None:
-            raise UnknownError(f"no event fits {event!r:.60}: use other words, or give the event")
+            cure = "an id is given as a number" if event.strip().isdecimal() else "give the event"
+            raise UnknownError(f"no event fits {event!r:.60}: use other words, or {cure}")
         return hits[0].event
 
     @checked(

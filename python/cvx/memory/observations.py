@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cvx.arguments import wrong
+from cvx.arguments import are_several, wrong
 from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.learn.advisor.types import Observation, restored_action
 from cvx.types import Event, Vector
@@ -58,7 +58,7 @@ def some_actions(value: Any) -> list[Hashable]:
     InvalidInputError
         None at all, more than 10,000, or one that is no action.
     """
-    if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__iter__"):
+    if isinstance(value, str | bytes | Mapping) or not are_several(value):
         raise wrong("actions", value, "a list of actions, or None for those known here")
     listed = [canonical_action(f"actions[{at}]", one) for at, one in enumerate(value)]
     if not listed:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cvx.arguments import a_file, a_folder
 from cvx.embed.registry import Absent
 from cvx.errors import DuplicateKeyError, ExportError, RecordIOError, SnapshotError
 from cvx.index import RawIndex
@@ -76,7 +77,7 @@ def export(
     ...         copy.recall("mug")[0].event.text
     'a mug on a shelf'
     """
-    return export_record(memory.record, Path(path), format, progress)
+    return export_record(memory.record, a_file("path", path), format, progress)
 
 
 def to_duckdb(memory: Memory, path: str | os.PathLike[str], progress: Progress = None) -> Header:
@@ -117,7 +118,7 @@ def import_export(
     RecordIOError
         The folder's ``index`` is a symbolic link; nothing is taken in.
     """
-    target, source = Path(folder), Path(path)
+    target, source = a_folder("folder", folder), a_file("path", path)
     incoming = reader_of(source, format_of(source, format))
     # Before everything is read: a memory whose index is a link is not opened either.
     refuse_link(target / "index")

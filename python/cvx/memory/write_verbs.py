@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from cvx.arguments import are_several, wrong
 from cvx.causal.graph_data import causal_kinds, known_order, link_of, store_links
 from cvx.cue import dense_text, lexical_text
 from cvx.embed.cache import CachedEmbedder, is_cache
@@ -150,11 +151,9 @@ def rows_of(items: Any) -> Iterable[Any]:
             import polars as pl
 
         return list(pl.DataFrame(items).iter_rows(named=True))
-    if isinstance(items, str | Mapping | Event | Episode) or not isinstance(items, Iterable):
-        raise InvalidInputError(
-            f"items are {items!r:.200}: give a list of Events, Episodes, mappings or "
-            "texts, or a frame"
-        )
+    if isinstance(items, str | Mapping | Event | Episode) or not are_several(items):
+        wanted = "a list of Events, Episodes, mappings or texts, or a frame"
+        raise wrong("items", items, wanted)
     return items
 
 

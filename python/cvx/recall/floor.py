@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -25,6 +25,7 @@ from cvx.recall.question import holders_of
 from cvx.recall.ranking_signals import COLUMNS
 from cvx.recall.visible_events import VisibleEvents
 from cvx.scoring.logistic import maximum_likelihood
+from cvx.types import Cue
 
 JudgeOfAnswers: TypeAlias = Callable[[VisibleEvents, Candidates], float | None]
 """From a recall to the probability that memory holds what the cue asks for; None: not known."""
@@ -35,6 +36,8 @@ _RELEVANCE = {"answerable": 1 / 5, "score": 11.0, "lead": 15.0, "intercept": -6.
 _OF_FEW = {"answerable": 1 / 2, "behind": 12.0}
 """Log-odds that a hit is wanted: rounded from a fit to three conversations; and, set by reasoning,
 in a memory of few events, where scores do not stand out from others."""
+_THE_SAME = 0.99
+"""Cosine of two texts that the lexical embedder takes for one; a chance likeness is far below."""
 _SURE = 5.0
 _FULL = 300
 
@@ -75,6 +78,17 @@ class Floor:
             value = getattr(self, name)
             if value is not None and math.isnan(value):
                 raise InvalidInputError(f"the floor of {name} is NaN: give a number or None")
+
+    def of_cue(self, cue: Cue) -> Floor:
+        """Return the floor of a cue: where spelling says nothing, only the same text passes.
+
+        An embedder that knows spelling alone finds in "!!!" or an emoji no part to compare. What
+        then looks a little alike does so by chance.
+        """
+        judge = self.answerable
+        if isinstance(judge, Answerable) and "dense" not in judge.features and _wordless(cue):
+            return replace(self, similarity=_THE_SAME)
+        return self
 
     def probability(self, view: VisibleEvents, table: Candidates) -> float | None:
         """Return the probability that there is an answer, None where nobody knows.
@@ -131,6 +145,12 @@ class Floor:
         if self.relevance is not None:
             parts.append(f"relevance {self.relevance:g}")
         return ", ".join(parts) or "none"
+
+
+def _wordless(cue: Cue) -> bool:
+    """Return whether a cue has a text, in which nothing is a letter or a digit, and no vector."""
+    text = cue.text.strip()
+    return cue.vector is None and bool(text) and not any(map(str.isalnum, text))
 
 
 def fullness(size: int) -> float:

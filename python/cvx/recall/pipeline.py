@@ -410,11 +410,12 @@ def rank(
         if scored.total is not total:
             total, order = scored.total, _best(table, scored.total, every)
     trace.candidates = len(table)
-    trace.floor = str(pipeline.floor)
-    trace.answerable = pipeline.floor.probability(view, table)
+    floor = pipeline.floor.of_cue(view.cue)
+    trace.floor = str(floor)
+    trace.answerable = floor.probability(view, table)
     relevance = relevance_of(table, total - lift, trace.answerable, view.size)
-    order = order[pipeline.floor.kept(table, total, relevance)[order]]
-    if trace.answerable is not None and trace.answerable < pipeline.floor.least:
+    order = order[floor.kept(table, total, relevance)[order]]
+    if trace.answerable is not None and trace.answerable < floor.least:
         order = order[:0]
     trace.below_floor, trace.held = len(table) - len(order), view.size
     if pipeline.guard is not None:

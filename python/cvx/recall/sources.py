@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import an_event
+from cvx.arguments import an_event, wrong
 from cvx.causal.graph_data import NOT_WALKED, link_of
 from cvx.causal.walk import walk
 from cvx.errors import InvalidInputError
@@ -419,6 +419,4 @@ def finder_of(name: str, source: Finder | Source | None = None) -> Finder:
         return source
     if callable(source):
         return UserSource(source)
-    raise InvalidInputError(
-        f"source {name!r} is {source!r}: give a callable from a Cue to a list of hits"
-    )
+    raise wrong(f"source {name!r}", source, "a callable from a Cue to a list of hits")

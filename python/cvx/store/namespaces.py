@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from cvx.arguments import are_several, wrong
 from cvx.errors import InvalidInputError
 from cvx.validation import VISIBILITIES, storable_namespace
 
@@ -36,8 +37,8 @@ def check_also(also: Sequence[str]) -> tuple[str, ...]:
     """
     if isinstance(also, str):
         raise InvalidInputError(f"also is {also!r}: give a list of namespaces, [{also!r}]")
-    if not isinstance(also, Iterable):
-        raise InvalidInputError(f"also is {also!r}: give a list of namespaces")
+    if not are_several(also):
+        raise wrong("also", also, "a list of namespaces")
     return tuple(map(check_namespace, also))
 
 

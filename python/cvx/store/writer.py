@@ -167,7 +167,7 @@ class Writer:
 
     def _episode_row(self, number: int, episode: Episode) -> tuple[object, ...]:
         reward = 0.0 if episode.kind.startswith((OPEN, DISCARDED)) else episode.reward
-        if not isinstance(reward, Real) or not 0.0 <= float(reward) <= 1.0:
+        if not isinstance(reward, Real) or not 0.0 <= reward <= 1.0:
             raise wrong(
                 "the episode's reward", reward, "its outcome in [0, 1] first", InvalidInputError
             )
