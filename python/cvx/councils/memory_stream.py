@@ -160,6 +160,11 @@ class MemoryStream:
     def __iter__(self) -> Iterator[Memory]:
         return iter(self._memories(self._events()))
 
+    @property
+    def memories(self) -> dict[str, Memory]:
+        """All of them by their ids, in the order in which they came."""
+        return {one.id: one for one in self}
+
     def __contains__(self, memory_id: object) -> bool:
         return self._number(memory_id) is not None
 
