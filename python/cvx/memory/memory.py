@@ -1195,6 +1195,10 @@ class Memory:
         be said before the outcome is known; it counts as followed once it is. A labelled source
         whose advice keeps failing when it is followed is left out of the namespace's recalls.
 
+        The last word counts: what was said before of the same decision is taken back, and what is
+        not given now stays as it was said. The weights take back only what they have not learned
+        from yet, which they do every five lists; they learn from none twice.
+
         Parameters
         ----------
         shown : Context, Hits, Decision or int
@@ -1219,7 +1223,7 @@ class Memory:
         UnknownError
             No such decision.
         EpisodeEndedError
-            Whether it succeeded was said already; or it is of a loop, whose episode says so.
+            It is of a loop or an episode, whose outcome says so.
         InvalidInputError
             Something was followed that the decision did not show; an outcome outside [0, 1].
         """
