@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import islice
 from random import Random
-from typing import Any, Self, overload
+from typing import Any, Self
 
 import numpy as np
 
@@ -256,7 +256,7 @@ class Asked:
     budget_tokens: int
 
 
-class Advice(Sequence[Option]):
+class Advice(list[Option]):
     """What memory has to say about the next action: options, best first; a text for a prompt.
 
     Attributes
@@ -285,22 +285,12 @@ class Advice(Sequence[Option]):
         chances: Callable[[], Sequence[float]],
         on_text: Callable[[Advice, str], None],
     ) -> None:
-        self.options = list(options)
+        super().__init__(options)
         self.unit, self.decision = unit, decision
         self.asked = asked
         self.chosen: Option | None = None
         self.chance: float | None = None
         self._choose, self._chances, self._on_text = choose, chances, on_text
-
-    @overload
-    def __getitem__(self, place: int) -> Option: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Option]: ...
-    def __getitem__(self, place: int | slice) -> Option | list[Option]:
-        return self.options[place]
-
-    def __len__(self) -> int:
-        return len(self.options)
 
     @property
     def best(self) -> Option:
@@ -311,17 +301,17 @@ class Advice(Sequence[Option]):
         UnknownError
             There is none: no action is known here, and none was named.
         """
-        return self._some()[0]
+        self._need_some()
+        return self[0]
 
-    def _some(self) -> list[Option]:
-        if not self.options:
+    def _need_some(self) -> None:
+        if not self:
             raise UnknownError("no action is known here: give actions=, those that can be done")
-        return self.options
 
     @property
     def known(self) -> bool:
         """Whether any of the actions was tried here before."""
-        return any(option.trials for option in self.options)
+        return any(option.trials for option in self)
 
     def choose(self, explore: bool = True) -> Option:
         """Return the option to take.
@@ -337,9 +327,9 @@ class Advice(Sequence[Option]):
         UnknownError
             There is no option.
         """
-        self._some()
+        self._need_some()
         at = self._choose(bool(explore))
-        self.chosen, self.chance = self.options[at], self.chances[at] if explore else 1.0
+        self.chosen, self.chance = self[at], self.chances[at] if explore else 1.0
         return self.chosen
 
     @property
@@ -349,7 +339,7 @@ class Advice(Sequence[Option]):
 
     def option(self, action: Any) -> Option | None:
         """Return the option of an action, None if there is none."""
-        return next((one for one in self.options if same(one.action, action)), None)
+        return next((one for one in self if same(one.action, action)), None)
 
     def __str__(self) -> str:
         text = self._within_budget()
@@ -364,14 +354,14 @@ class Advice(Sequence[Option]):
             repr(one) for one in other
         ]
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]
         return hash(self.decision)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _detached, (self.options, self.unit, self.decision, self.asked, self.chances)
+        return _detached, ([*self], self.unit, self.decision, self.asked, self.chances)
 
     def __repr__(self) -> str:
-        best = f", best {self.best!r}" if self.options else ""
+        best = f", best {self.best!r}" if self else ""
         return f"<Advice {self.decision}: {len(self)} options in {self.unit}{best}>"
 
     def _repr_html_(self) -> str:
@@ -385,7 +375,7 @@ class Advice(Sequence[Option]):
                 one.trials,
                 one.basis,
             )
-            for one in self.options
+            for one in self
         )
         about = self.asked.observation or self.asked.goal or self.asked.task
         names = ["action", self.unit, "90% interval", "trials", "by"]
@@ -413,7 +403,7 @@ class Advice(Sequence[Option]):
         ]
         if seen:
             lines.append(f"Now: {seen if len(seen) <= 200 else seen[:199] + '…'}")
-        for place, one in enumerate(self.options[:options], start=1):
+        for place, one in enumerate(self[:options], start=1):
             if _unknown(one):
                 lines.append(f"{place}. {quoted_line(as_text(one.action))}: nothing known of it")
                 continue
@@ -425,8 +415,8 @@ class Advice(Sequence[Option]):
             tried = f"tried here {_times(one.trials)}" if one.trials else "never tried here"
             alone = f", told by source {quoted_line(one.source)} alone" if one.source else ""
             lines.append(f"{place}. {quoted_line(as_text(one.action))}: {bounds}, {tried}{alone}")
-        if len(self.options) > options:
-            lines.append(f"and {len(self.options) - options} more, worth less")
+        if len(self) > options:
+            lines.append(f"and {len(self) - options} more, worth less")
         if plans and asked.plans:
             lines.append("What ended best for this goal:")
             for plan, (worth, times) in asked.plans[:plans]:

@@ -874,7 +874,7 @@ class Memory:
         Returns
         -------
         Erased
-            ``events``, their ids, and whether all is done (``complete``).
+            A list of their ids, which also says whether all is done (``complete``).
 
         Raises
         ------
@@ -887,7 +887,7 @@ class Memory:
         if dry_run:
             from cvx.store.erase import Erased
 
-            return Erased(tuple(listed), complete=False)
+            return Erased(listed, complete=False)
         return write_verbs.erase_events(self._shared, listed)
 
     def _targets(
