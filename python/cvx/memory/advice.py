@@ -90,6 +90,13 @@ class Option:
         told = self.action, self.value, bounds, self.trials, self.basis, (), _no_hits, self.source
         return Option, told, (None, {"_hits": self.hits})
 
+    def __eq__(self, other: object) -> bool:
+        # What memory says of an action, not which steps it looked up for it.
+        return repr(self) == repr(other) if isinstance(other, Option) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
     def __repr__(self) -> str:
         if _unknown(self):
             return f"<Option {self.action!r}: nothing known>"
@@ -350,9 +357,7 @@ class Advice(list[Option]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Advice):
             return NotImplemented
-        return self.unit == other.unit and [repr(one) for one in self] == [
-            repr(one) for one in other
-        ]
+        return self.unit == other.unit and [*self] == [*other]
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(self.decision)
