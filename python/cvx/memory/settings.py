@@ -205,7 +205,13 @@ def check_embedder(name: str, value: Any) -> Any:
         callable(getattr(value, method, None)) for method in ("embed", "info")
     )
     if not (named or made):
-        raise wrong(name, value, "an Embedder, such as those of cvx.embed, or how to make one")
+        raise wrong(
+            name,
+            value,
+            "an object with embed(texts) and info(), as those of cvx.embed are; "
+            "cvx.embed.as_embedder(model, name) of one with encode(texts); 'ollama:NAME', or the "
+            "path of a model",
+        )
     return value
 
 
