@@ -1295,3 +1295,24 @@ def test_advice_is_a_list_of_its_options() -> None:
     nothing = memory.episode("find the hat").advise("a hall")
     assert nothing == []
     assert not nothing.known
+
+
+def test_a_plan_that_failed_is_not_told_among_what_ended_best() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+
+    def play(way: str, outcome: float) -> None:
+        with memory.episode("light the lamp", task="lamp") as episode:
+            episode.act(way, observation="a dark room")
+            episode.end(outcome)
+
+    def told() -> str:
+        ways = ["kick the lamp", "turn the switch"]
+        return str(memory.episode("light the lamp", task="lamp").advise("a dark room", ways))
+
+    play("kick the lamp", 0.0)
+    assert "What ended best" not in told()
+    assert "Episodes that failed after it was done here: kick the lamp (1 of 1)" in told()
+    play("turn the switch", 1.0)
+    best = told().partition("What ended best for this goal:\n")[2].splitlines()
+    assert best[0] == "- outcome 1.00: turn the switch"
+    assert best[1].startswith("Episodes that failed")

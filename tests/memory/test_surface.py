@@ -13,7 +13,7 @@ import pytest
 import cvx
 from cvx import Cue, Episode, Event, Filter, Hit, LexicalEmbedder, Memory
 from cvx.embed import CachedEmbedder, EncoderEmbedder, Prefixed
-from cvx.errors import InvalidInputError
+from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.types import Edge
 
 pytestmark = pytest.mark.requirement("B20")
@@ -240,3 +240,15 @@ def test_python_says_of_a_wrong_keyword_which_public_method_does_not_know_it() -
         if isinstance(getattr(cvx, name), type) and name not in ("CvxError", "Embedder"):
             with pytest.raises(TypeError, match=rf"^{name}\.__(init|new)__\(\)"):
                 getattr(cvx, name)(colour=1)
+
+
+def test_words_without_a_vector_are_refused_where_stored_and_searched_as_words() -> None:
+    memory = Memory(dim=2)
+    with pytest.raises(InvalidVectorError, match="made with dim=: give a vector with it"):
+        memory.add("the red bike")
+    with pytest.raises(InvalidVectorError, match="give a vector"):
+        memory.update(memory.add("a bike", vector=np.array([1.0, 0.0])), text="a red bike")
+    # Nothing failed that might answer again: no warning, which would be an error here.
+    found = memory.recall("bike")
+    assert [hit.text for hit in found] == ["a bike"]
+    assert "words alone were searched" in str(found.trace)

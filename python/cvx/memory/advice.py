@@ -25,6 +25,8 @@ _TOLD_FAILURES = 5
 _KEPT_PLANS = 16
 _LONGEST_PLAN = 24
 
+FAILED = 0.5
+"""An outcome up to here is a failure."""
 ANYWHERE = None
 """Stands for the beginning of an episode, where a state is meant."""
 
@@ -422,9 +424,11 @@ class Advice(list[Option]):
             lines.append(f"{place}. {quoted_line(as_text(one.action))}: {bounds}, {tried}{alone}")
         if len(self) > options:
             lines.append(f"and {len(self) - options} more, worth less")
-        if plans and asked.plans:
+        # A plan that failed is none to copy: failures have a line of their own.
+        ended_well = [one for one in asked.plans if not chance or one[1][0] > FAILED]
+        if plans and ended_well:
             lines.append("What ended best for this goal:")
-            for plan, (worth, times) in asked.plans[:plans]:
+            for plan, (worth, times) in ended_well[:plans]:
                 ended = f"outcome {worth:.2f}" if chance else f"return {worth:.3g}"
                 often = "" if times == 1 else f", {_times(times)}"
                 lines.append(f"- {ended}{often}: {action_chain(plan, _LONGEST_PLAN)}")

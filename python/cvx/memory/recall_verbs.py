@@ -30,6 +30,7 @@ from cvx.memory.settings import (
     NAME,
     PRESETS,
     NotKept,
+    OwnVectors,
     fitted,
     pipeline_state,
     preset_of,
@@ -275,9 +276,9 @@ class RecallVerbs:
                 # At first; or the store was opened anew, with another embedder.
                 self._corpus, self._versions = Corpus(shared.record), shared.versions
                 self._restore(self._corpus)
-        external = ExternalCalls(
-            partial(embed_query, shared.embedder), shared.checked, shared.calls
-        )
+        own = isinstance(shared.embedder, OwnVectors)
+        embed = None if own else partial(embed_query, shared.embedder)
+        external = ExternalCalls(embed, shared.checked, shared.calls)
         return RecallEngine(
             self._corpus,
             lambda: shared.index,

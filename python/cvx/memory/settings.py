@@ -15,8 +15,8 @@ from cvx.arguments import wrong
 from cvx.embed import Embedder, LexicalEmbedder
 from cvx.embed.registry import Absent, embedder_from, embedder_of, remembered_embedder, spec_of
 from cvx.errors import (
-    EmbedderError,
     InvalidInputError,
+    InvalidVectorError,
     LexicalOnlyWarning,
     MissingExtraError,
     RecordIOError,
@@ -54,10 +54,10 @@ class OwnVectors(Absent):
 
         Raises
         ------
-        EmbedderError
+        InvalidVectorError
             Always: vectors are given with the texts.
         """
-        raise EmbedderError(
+        raise InvalidVectorError(
             f"there is no embedder for {texts[0]!r:.60}, since this memory was made with dim=: "
             "give a vector with it"
         )

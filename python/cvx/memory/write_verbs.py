@@ -106,7 +106,8 @@ def _called(
         with named(place if len(listed) > 1 else None):
             if (event.namespace, event.key) in seen:
                 raise DuplicateKeyError(
-                    f"{event.key!r} is the key of another of them: give one of its own"
+                    f"{event.key!r} is the key of another of them: add them one after the other to "
+                    "make versions of one event, or give each a key of its own"
                 )
             seen.add((event.namespace, event.key))
             number = shared.record.event_of_key(event.key, event.namespace)
