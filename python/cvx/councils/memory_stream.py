@@ -153,6 +153,10 @@ class MemoryStream:
         self._alone = memory is None
         self.memory = Store(dim=1, metric="cosine") if memory is None else memory
 
+    def __bool__(self) -> bool:
+        # An empty one is one: ``stream or MemoryStream(name)`` must not make another.
+        return True
+
     def __len__(self) -> int:
         sql = "SELECT count(*) FROM events WHERE namespace = ? AND state = 'active'"
         return int(self.memory.record.query(sql, (self.agent_id,))[0][0])

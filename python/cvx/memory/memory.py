@@ -389,6 +389,10 @@ class Memory:
         """Where it lives, None for RAM."""
         return self._shared.folder
 
+    def __bool__(self) -> bool:
+        # An empty one is one: ``memory or Memory()`` must not make another.
+        return True
+
     def __len__(self) -> int:
         if self._identity.bound:
             return len(self.events())
