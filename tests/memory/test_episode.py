@@ -388,6 +388,17 @@ def test_each_observation_is_acted_on_once() -> None:
 # --- what an action and an observation may be
 
 
+def test_an_array_is_the_action_that_a_tuple_of_its_numbers_is() -> None:
+    memory = in_ram()
+    with memory.episode("reach", task="arm") as episode:
+        advice = episode.advise("a hall", [np.array([[0.5, 1.0], [2.0, 3.0]]), np.array(4)])
+        assert [one.action for one in advice] == [((0.5, 1.0), (2.0, 3.0)), 4]
+        assert episode.act(np.array([1, 2])).metadata["action"] == [1, 2]
+        episode.end(1.0)
+    with pytest.raises(InvalidInputError, match=r"action is \(\)"):
+        memory.episode("reach").act(np.array([]), observation="a hall")
+
+
 @pytest.mark.parametrize(
     "action", ["go", 3, -0.5, True, ("go", 2), (1, (2, 3)), np.int64(4), np.float32(0.5)]
 )

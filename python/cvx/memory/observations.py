@@ -23,7 +23,7 @@ _LONGEST_STATE = 64
 def canonical_action(name: str, value: Any) -> Hashable:
     """Return an action as it is stored and learned: a text, number, bool, or a tuple of these.
 
-    An array or a list becomes a tuple.
+    An array becomes a tuple.
 
     Raises
     ------
@@ -37,10 +37,10 @@ def canonical_action(name: str, value: Any) -> Hashable:
     >>> canonical_action("action", np.array([0.5, 1.0]))
     (0.5, 1.0)
     """
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, list):
+    if isinstance(value, np.ndarray) and value.ndim:
         value = tuple(value)
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.item()
     if isinstance(value, str):
         if not storable_text(name, value).strip():
             raise wrong(name, value, "what was done, in words")
