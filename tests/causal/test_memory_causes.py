@@ -243,3 +243,11 @@ def test_whatever_a_person_writes_as_evidence_is_a_note(words: str) -> None:
     made.link(rain, mud, evidence=words)
     assert [event.id for event in made.why(mud)] == [rain.id]
     assert made.causes.observe(rain, mud, counters=1).weight < 1.0
+
+
+def test_a_story_of_both_sides_is_told_by_str() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    rain, flood = memory.add("heavy rain"), memory.add("the river flooded")
+    memory.link(rain, flood)
+    told = memory.causes.story(flood)
+    assert str(told) == told.narrative() == str(memory.why(flood))
