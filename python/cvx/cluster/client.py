@@ -8,7 +8,7 @@ import pickle
 import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
@@ -69,20 +69,25 @@ class Request:
 _EVENT, _HIT = (attrgetter(*(one.name for one in fields(kind))) for kind in (Event, Hit))
 
 
-class _Packer(pickle.Pickler):
-    """Writes events and hits as tuples of their values, in half the time that pickle takes."""
-
-    dispatch_table = copyreg.dispatch_table | {
-        Event: lambda event: (Event, _EVENT(event)),
-        Hit: lambda hit: (Hit, _HIT(hit)),
-        Factor: lambda factor: (Factor, tuple(factor)),
-    }
+_AS_VALUES = copyreg.dispatch_table | {
+    Hit: lambda hit: (Hit, _HIT(hit)),
+    Factor: lambda factor: (Factor, tuple(factor)),
+}
+"""Hits are written as tuples of their values, as events are: half the time that pickle takes."""
 
 
-def packed(answer: object) -> bytes:
-    """Return an answer as a host sends it; ``pickle.loads`` reads it."""
+def packed(answer: object, told: Callable[[Event], Event] = lambda event: event) -> bytes:
+    """Return an answer as a host sends it; ``pickle.loads`` reads it.
+
+    Each event in it, however deep, is written as ``told`` returns it.
+    """
     made = io.BytesIO()
-    _Packer(made, protocol=5).dump(answer)
+    packer = pickle.Pickler(made, protocol=5)
+    packer.dispatch_table = {
+        **_AS_VALUES,
+        Event: lambda event: (Event, _EVENT(told(event))),
+    }
+    packer.dump(answer)
     return made.getvalue()
 
 

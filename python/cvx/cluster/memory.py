@@ -692,10 +692,6 @@ def _ranked(hits: Sequence[Hit]) -> list[tuple[Hit, float]]:
     return [*zip(hits, best.tolist(), strict=True)]
 
 
-def _falling(ranked: tuple[Hit, float]) -> float:
-    return -ranked[1]
-
-
 def _merged(
     cue: Any, k: int, answers: Sequence[Hits], missing: tuple[str, ...], namespace: str
 ) -> PartialHits:
@@ -705,7 +701,8 @@ def _merged(
     nearest = [hit for some in answers for hit in some.nearest] if not hits else []
     if len(answers) > 1:
         once: dict[int, Hit] = {}
-        for hit, _ in sorted((one for some in answers for one in _ranked(some)), key=_falling):
+        ranked = [one for some in answers for one in _ranked(some)]
+        for hit, _ in sorted(ranked, key=lambda one: -one[1]):
             once.setdefault(hit.id, hit)
         hits = [*once.values()][:k]
         nearest.sort(key=lambda one: -one.score)
