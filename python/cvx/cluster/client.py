@@ -131,16 +131,9 @@ class ShardClient:
         self._looked = 0.0
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(_AT_ONCE)
-        self.misses = 0
         self.closed = False
         self.hosts: dict[str, Any] = ray.get(coordinator.plan.remote())[1]
         self.layout: Layout = ray.get(coordinator.layout.remote())[0]
-
-    @property
-    def broken(self) -> list[str]:
-        """The hosts that are not asked for a while."""
-        now = time.monotonic()
-        return sorted(host for host, until in self._shut.items() if until > now)
 
     def check_open(self) -> None:
         """Refuse to ask once it is closed.
@@ -168,7 +161,7 @@ class ShardClient:
                 self._shut.clear()
                 self.layout = layout
             for host in dead:
-                self._shut[host] = time.monotonic() + _COOL_S
+                self._miss(host)
 
     def one(self, request: Request, end: float | None = None) -> Any:
         """Return the answer of a shard, or `Missing`; raise what its memory raised.
@@ -190,7 +183,6 @@ class ShardClient:
 
     def _miss(self, host: str) -> None:
         """Ask a host no more for a while."""
-        self.misses += 1
         self._shut[host] = time.monotonic() + _COOL_S
 
     def _read(self, request: Request, end: float) -> Any:

@@ -543,9 +543,7 @@ class ClusterMemory:
         dict
             "shards" by number: its hosts, epoch, whether it is ``whole`` (on as many nodes as
             wanted), the last ``problem``, and ``events``, ``bytes`` and so on of ``admin.stats``
-            where it answers; "hosts" by name; "missing", the shards that did not answer; "broken",
-            the hosts that this client does not ask for a moment; "misses", how often one did not
-            answer it.
+            where it answers; "hosts" by name; "missing", the shards that did not answer.
         """
         self._identity.need_root("stats")
         told: dict[str, Any] = self._direct("health")
@@ -558,7 +556,7 @@ class ClusterMemory:
         told["missing"] = [
             f"shard {shard}" for shard in shards if "events" not in told["shards"][shard]
         ]
-        return told | {"broken": self._client.broken, "misses": self._client.misses}
+        return told
 
     def move(self, namespace: str, host: str, *, patience_s: float = 600.0) -> int:
         """Give a namespace a shard of its own, on a host, while it is in use.
