@@ -167,7 +167,7 @@ impl NativeIndex {
     fn center<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<f32>>>> {
         let center = self
             .shared
-            .read(py, |index| Ok(index.center().map(<[f32]>::to_vec)))?;
+            .tell(py, |index| Ok(index.center().map(<[f32]>::to_vec)))?;
         Ok(center.map(|center| PyArray1::from_vec(py, center)))
     }
 
