@@ -186,8 +186,11 @@ def test_use_is_counted_and_dated_apart() -> None:
         write.touch({1: 40})
     assert record.used([1, 2, 3]) == {1: (2, 50), 2: (0, 7)}
     with record.transaction() as write:
+        write.add_usage({'["event",2]': 3, '["event",3]': 1}, {1: 60, 2: 6})
+    assert record.used([1, 2, 3]) == {1: (2, 60), 2: (3, 7), 3: (1, None)}
+    with record.transaction() as write:
         write.set_usage([('["event",1]', 5, 1, 1)])
-    assert record.used([1]) == {1: (5, 50)}
+    assert record.used([1]) == {1: (5, 60)}
 
 
 def test_failures_are_listed_apart() -> None:

@@ -267,6 +267,23 @@ def test_the_answer_changes_with_rewards_and_nodes() -> None:
 
 
 @pytest.mark.requirement("V2", "V11")
+def test_actions_of_another_domain_are_kinds_of_their_own() -> None:
+    ix = cvx.TemporalIndex(2)
+    rng = np.random.default_rng(0)
+    for entity, (action, reward) in enumerate([("raise 10", 1.0), ("fold", 0.0)] * 50):
+        ix.insert(entity, 0, rng.normal(size=2), action=action, reward=reward)
+
+    def kinds(**options: Any) -> set[str]:
+        model = ix.transition_model(1, **options)
+        return {kind for region in ix.regions(1) for kind, _ in model.best_action(region)}
+
+    assert kinds() == {"raise 10", "fold"}
+    assert kinds(classify=lambda action: action.split()[0]) == {"raise", "fold"}
+    # One household command tells the domain.
+    ix.insert(200, 0, [1, 0], action="open box", reward=1.0)
+    assert kinds() == {"open", "other"}
+
+
 def test_what_was_deleted_has_no_say_in_the_best_action() -> None:
     ix = filled()
     model = ix.transition_model()

@@ -22,7 +22,7 @@ PUBLIC = {
     "cvx.integrations.gymnasium", "cvx.integrations.langchain", "cvx.integrations.langgraph",
     "cvx.learn.advisor",
     "cvx.learn.decay", "cvx.learn.edges", "cvx.learn.episode_recorder",
-    "cvx.learn.loop", "cvx.learn.region_mdp", "cvx.learn.advisor.untried_actions",
+    "cvx.learn.loop", "cvx.learn.region_mdp",
     "cvx.memory", "cvx.plot", "cvx.recall", "cvx.scoring", "cvx.store", "cvx.temporal_index",
     "cvx.types",
 }  # fmt: skip

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from cvx.embed import LocalEmbedder
+from experiments.worlds.arms import ARMS
 from experiments.worlds.course import ALL, figures, play
-from experiments.worlds.learners import ARMS, VECTORS
+from experiments.worlds.learners import VECTORS
 
 _FIRST_SEED = 0
 _TABLES = {

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from experiments.harness.statistics import Difference, Pairs, corrected, paired_difference
-from experiments.worlds.learners import ARMS, View
+from experiments.worlds.arms import ARMS
+from experiments.worlds.learners import View
 from experiments.worlds.untuned_worlds import HELD_OUT, MORE
 from experiments.worlds.worlds import WORLDS, ChangingErrands, World
 

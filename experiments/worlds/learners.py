@@ -8,21 +8,16 @@ from __future__ import annotations
 import math
 import random
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 import cvx
 from cvx.embed import Embedder, LexicalEmbedder
-from cvx.learn.advisor import Advisor, Observation, Parts, Route
-from cvx.learn.advisor.untried_actions import NearRoute, RegionRoute
-from cvx.learn.decay import BlindDecay, ContextAwareDecay, DecayCase
-from cvx.learn.edges import HELPFUL
-from cvx.learn.loop import ActiveMemory
-from cvx.temporal_index import TemporalIndex
-from cvx.types import Cue
+from cvx.learn.advisor import Advisor, Observation, Parts
+from cvx.learn.decay import DecayCase
 
 
 class View(NamedTuple):
@@ -139,54 +134,6 @@ class Advised:
     def end(self, view: View, truncated: bool) -> None:
         last = Observation(view.text, VECTORS(view.text))
         self.advisor.end(str(self.episode), observation=last, truncated=truncated)
-
-
-class Routed(Advised):
-    """The same with the parts of RFC-013 as further routes: a loop on an index of its own.
-
-    Parameters
-    ----------
-    seed : int
-    parts : Parts
-    regions, near, edges : bool, default False
-        Whether the loop's region model is asked; the memories that it recalls; along edges, too.
-    """
-
-    def __init__(
-        self,
-        seed: int,
-        parts: Parts,
-        *,
-        regions: bool = False,
-        near: bool = False,
-        edges: bool = False,
-    ) -> None:
-        super().__init__(seed, parts)
-        index = TemporalIndex(len(VECTORS("")), seed=seed)
-        boost = HELPFUL if edges else None
-        self.loop = ActiveMemory(index, action_type=str, edge_boost=boost, temporal_context=0)
-        routes: list[Route] = [NearRoute(self.loop)] if near or edges else []
-        assert self.loop.mdp is not None
-        routes += [RegionRoute(self.loop.mdp)] if regions else []
-        self.advisor.routes = routes
-
-    def begin(self, goal: str) -> None:
-        super().begin(goal)
-        self.run, self.total = self.loop.begin(goal, goal), 0.0
-
-    def act(self, view: View) -> tuple[str, float | None]:
-        command, value = super().act(view)
-        decision = self.loop.recall(Cue(vector=VECTORS(view.text)), episode=self.run)
-        self.loop.act(decision, command)
-        return command, value
-
-    def saw(self, reward: float) -> None:
-        super().saw(reward)
-        self.total += reward
-
-    def end(self, view: View, truncated: bool) -> None:
-        super().end(view, truncated)
-        self.loop.close(self.run, min(1.0, max(0.0, self.total)))
 
 
 @dataclass
@@ -358,71 +305,3 @@ class BlameNear:
     def factor(self, case: DecayCase) -> float:
         """Return .85 for everything of the failed task."""
         return 0.85 if case.expert_task_type == case.game_task_type else 1.0
-
-
-class Arm(NamedTuple):
-    """Who plays, by what it is called in tables, and of which of them it is part."""
-
-    title: str
-    make: Callable[[int], Agent]
-    table: str = "agents"
-
-
-def _without(**changed: Any) -> Callable[[int], Agent]:
-    return lambda seed: Advised(seed, replace(Parts(), **changed))
-
-
-def _routed(process: bool = True, **asked: bool) -> Callable[[int], Agent]:
-    return lambda seed: Routed(seed, Parts(process=process), **asked)
-
-
-_NO_GATE = math.inf
-
-ARMS: dict[str, Arm] = {
-    "cvx": Arm("memory.episode(...).advise, the default configuration", Remembering),
-    "learner": Arm("its learner alone, all parts", _without()),
-    "no planning": Arm("no values through stored transitions", _without(planning=False), "parts"),
-    "no process": Arm("no prior from like states", _without(process=False), "parts"),
-    "and regions": Arm("and a region model asked", _routed(regions=True), "routes"),
-    "regions only": Arm(
-        "a region model in the place of like states", _routed(False, regions=True), "routes"
-    ),
-    "and near": Arm("and near memories asked, by the loop's score", _routed(near=True), "routes"),
-    "near only": Arm(
-        "near memories in the place of like states", _routed(False, near=True), "routes"
-    ),
-    "and edges": Arm("and near memories, along typed edges", _routed(edges=True), "routes"),
-    "equal words": Arm("no learned relevance of words", _without(relevance=False), "parts"),
-    "no gate": Arm("no gate for change", _without(gate=_NO_GATE), "parts"),
-    "no others": Arm("nothing from other tasks", _without(others=False), "parts"),
-    "no draws": Arm("counted outcomes taken as they are", _without(thompson=False), "parts"),
-    "context-aware decay": Arm(
-        "instead of the gate: what was followed in the same task fades",
-        _without(gate=_NO_GATE, decay=ContextAwareDecay()),
-        "parts",
-    ),
-    "blind decay": Arm(
-        "instead of the gate: everything fades after a failure",
-        _without(gate=_NO_GATE, decay=BlindDecay()),
-        "parts",
-    ),
-    "blame near": Arm(
-        "instead of the gate: everything of the task fades",
-        _without(gate=_NO_GATE, decay=BlameNear()),
-        "parts",
-    ),
-    "no task": Arm(
-        "all goals are one task", lambda seed: Advised(seed, Parts(), one_task=True), "parts"
-    ),
-    "shuffled": Arm(
-        "rewards of random earlier steps",
-        lambda seed: Advised(seed, Parts(), shuffled=True),
-        "parts",
-    ),
-    "random": Arm("any command", Baseline),
-    "copy wins": Arm("copy the nearest step of a won episode", CopyWins),
-    "LinUCB": Arm("ridge regression on the vector with optimism", LinUCB),
-    "kernel": Arm("Thompson sampling over near episodes", KernelPosterior),
-    "table": Arm("Thompson sampling and planning on the exact state (privileged)", Table),
-}
-"""Whoever can play, by name: agents; the learner without a part; with a part of RFC-013 more."""

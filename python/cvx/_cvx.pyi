@@ -95,6 +95,9 @@ class NativeIndex:
     def validate(self) -> str | None:
         """A sentence on the first invariant that does not hold."""
 
+    def damaged(self) -> bool:
+        """Whether rows of a snapshot were read that are not what was written."""
+
     def changes(self) -> int:
         """A number that is another after every change of the nodes."""
 

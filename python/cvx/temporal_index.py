@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from cvx.arguments import a_text, checked, number, one_of, optional, whole, wron
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.index import RawIndex
 from cvx.learn.region_mdp import RegionMDP
-from cvx.learn.region_mdp.trajectories import default_level, timelines
+from cvx.learn.region_mdp.trajectories import classify_action, default_level, timelines
 from cvx.scoring import SEED_WEIGHTS, Scorer, ScoringContext, UsageTracker
 from cvx.types import Hit, Where
 
@@ -139,7 +139,9 @@ class TemporalIndex(RawIndex):
         return scorer.rank(hits, context)[:k]
 
     @checked(level=optional(whole(0)))
-    def transition_model(self, level: int | None = None) -> RegionMDP:
+    def transition_model(
+        self, level: int | None = None, *, classify: Callable[[str], str] | None = None
+    ) -> RegionMDP:
         """Learn a region model from every timeline in the index, of all namespaces.
 
         Each timeline counts as one episode; the reward of each node is its outcome; the family of
@@ -149,6 +151,10 @@ class TemporalIndex(RawIndex):
         ----------
         level : int, optional
             Level of the regions; default the one whose regions hold some dozens of nodes.
+        classify : callable, optional
+            From an action to its kind, such as ``str``: each action a kind of its own. Default
+            `classify_action`, RFC-013's kinds of household commands, and ``str`` where no action in
+            the index is one of these.
 
         Returns
         -------
@@ -161,9 +167,14 @@ class TemporalIndex(RawIndex):
         """
         if level is not None:
             self.regions(level)
-        model = RegionMDP(self, level)
         nodes = self.region_assignments(0)[0].tolist() if len(self) else ()
-        model.learn_from_episodes(self, timelines(self, nodes))
+        episodes = timelines(self, nodes)
+        if classify is None:
+            actions = (step.action for one in episodes for step in one.steps if step.action)
+            household = any(classify_action(action) != "other" for action in actions)
+            classify = classify_action if household else str
+        model = RegionMDP(self, level, classify=classify)
+        model.learn_from_episodes(self, episodes)
         return model
 
     @checked(region=whole(), task_type=optional(a_text))

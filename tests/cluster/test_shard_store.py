@@ -19,7 +19,7 @@ from cvx.cluster.client import packed
 from cvx.cluster.host import Asked, Host
 from cvx.cluster.layout import Layout, Place
 from cvx.cluster.namespace_rows import NamespaceRows, carve
-from cvx.cluster.public_events import take_public
+from cvx.cluster.public_events import Public, take_public
 from cvx.cluster.replication import Change, Row, apply, copy_to
 from cvx.cluster.shard_store import Duty, MovedAwayError, ShardStore, Shipment
 from cvx.cluster.snapshots import Archive, restore
@@ -92,6 +92,11 @@ def pair(folder: Path, duty: Duty | None = None) -> Iterator[Pair]:
         yield both
     finally:
         both.close()
+
+
+def as_told(store: ShardStore, answer: object) -> Any:
+    """Return an answer as who asked is told it."""
+    return pickle.loads(packed(answer, store.told))
 
 
 def tables_of(record: Record) -> dict[str, list[Row]]:
@@ -546,6 +551,43 @@ def test_an_alias_that_is_added_later_is_known_to_other_shards(tmp_path: Path) -
             take_public(other, origins, later, lambda *_: True)
         found = other.record.query("SELECT text FROM aliases ORDER BY node")
         assert found == [("brass",), ("zirconium",)]
+
+
+@pytest.mark.requirement("B22")
+def test_a_copy_answers_with_the_ids_of_what_others_made_public(tmp_path: Path) -> None:
+    # Where a leader is late its copy is asked: under a load its hits had ids of their own, and what
+    # others made public was unknown to it by the ids that everybody else knows.
+    with pair(tmp_path) as both, Memory(embedder=LexicalEmbedder(32)) as other:
+        events = [
+            replace(other.add(f"everybody knows fact {n}", visibility="public"), event_id=7 + n)
+            for n in range(3)
+        ]
+        both.primary.renew_public(0, Public(3, [(event, []) for event in events], None), {})
+        both.call("add", "a fact of its own")
+        for store in (both.primary, both.copy):
+            told = as_told(store, store.call("r", "recall", None, ["fact"], {}))
+            assert {hit.id for hit in told} == {7, 8, 9, (3 << 36) + 4}
+            assert not any("cvx.id" in hit.event.metadata for hit in told)
+            known = as_told(store, store.call("g", "get", None, [8], {}))
+            assert (known.id, known.text) == (8, "everybody knows fact 1")
+        both.primary.renew_public(0, Public(4, [(events[0], [])], [7]), {})
+        assert both.copy.origins == both.primary.origins
+        assert list(both.copy.origins) == [7]
+
+
+@pytest.mark.requirement("B22")
+def test_what_others_may_see_is_not_taken_where_another_host_leads_by_now(tmp_path: Path) -> None:
+    with pair(tmp_path) as both, Memory(embedder=LexicalEmbedder(32)) as other:
+        event = replace(other.add("everybody knows", visibility="public"), event_id=7)
+
+        def refused(*_: Any) -> str:
+            # As a host does to which the coordinator does not answer.
+            both.primary.follow(1, -1)
+            return "it is in epoch 2"
+
+        both.send = refused  # type: ignore[assignment, method-assign]
+        with pytest.raises(ReplicaLostError, match="another host leads shard 3"):
+            both.primary.renew_public(0, Public(1, [(event, [])], None), {})
 
 
 @pytest.mark.requirement("B22")

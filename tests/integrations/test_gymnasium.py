@@ -333,6 +333,29 @@ def test_an_episode_keeps_the_goal_that_it_began_with() -> None:
     assert [episode.goal for episode in memory.record.episodes()] == ["from 0"]
 
 
+@pytest.mark.requirement("B19")
+@pytest.mark.parametrize(("info", "seen"), [({"admissible": []}, None), ({}, np.nan)])
+def test_what_goes_wrong_in_the_middle_breaks_the_episode_off(
+    info: dict[str, Any], seen: float | None
+) -> None:
+    """Nothing can be done any more though the episode goes on; or what is seen is no number."""
+
+    class Broken(Corridor):
+        def step(self, action: int) -> Any:
+            first, *told, _ = super().step(action)
+            return first if seen is None else np.array([seen]), *told, info
+
+    memory = _memory()
+    env = MemoryWrapper(Broken(), memory)
+    env.reset()
+    with pytest.raises((InvalidInputError, InvalidVectorError)):
+        env.step(1)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(1)
+    assert memory.record.episodes() == []
+    assert memory.events() == []
+
+
 def test_a_continuous_action_is_kept_as_a_tuple_and_played_as_an_array() -> None:
     class Throw(Corridor):
         action_space = gymnasium.spaces.Box(0.0, 1.0, (2,), np.float32)  # type: ignore[assignment]

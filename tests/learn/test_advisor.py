@@ -12,6 +12,7 @@ from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
 from cvx.learn.advisor import ActionValue, Advisor, Observation
 from cvx.learn.advisor.continuous_states import _nearest
+from cvx.learn.advisor.task_model import GAMMA
 from cvx.learn.transition_counts import END, Counts
 
 _EMBEDDER = LexicalEmbedder(64)
@@ -115,7 +116,7 @@ def test_an_open_episode_learns_from_its_own_steps_and_others_do_not() -> None:
 def test_planning_agrees_with_a_naive_solution() -> None:
     advisor = learned(episodes=10)
     task = advisor._tasks["leave"]
-    counts, gamma = task.counts, task.parts.gamma
+    counts, gamma = task.counts, GAMMA
     prior, strength = task._priors(), task._strengths()
     values, _ = task._sweep(np.zeros(1), counts.count.all, prior, strength, sweeps=5000)
     naive = [0.0] * (len(task.names) + 1)

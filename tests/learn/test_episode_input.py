@@ -175,7 +175,7 @@ def test_a_demonstration_that_is_refused_leaves_no_episode_open(
     memory, run = _running()
     with pytest.raises(error):
         memory.add_demonstration("heat the mug", steps, reward=reward)
-    assert [one.run for one in memory._open.values()] == [run]
+    assert [*memory._open.values()] == [run]
     assert len(memory.index) == 0
     memory.step(run, "you hold the mug", "heat mug")
     assert memory.close(run, 1.0).actions == ("heat mug",)

@@ -66,7 +66,7 @@ def answers(model: RegionMDP) -> dict[str, Any]:
                 model.best_action(region, family).basis,
                 model.region_quality(region, family),
                 model.strategy_for(region, family),
-                [model.estimate(region, verb, family, "go_to") for verb in ("take", "put")],
+                [model.estimate(region, verb, family) for verb in ("take", "put")],
             )
             for region in regions
             for family in FAMILIES

@@ -13,7 +13,7 @@ from scipy.stats import beta as scipy_beta  # type: ignore[import-untyped]
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.region_mdp.counts import AskerCounts, ReaderCounts, Reading
-from cvx.learn.region_mdp.trajectories import FAILURE, SUCCESS, UNKNOWN, last_kind
+from cvx.learn.region_mdp.trajectories import FAILURE, SUCCESS, UNKNOWN
 from cvx.statistics import Beta, Dirichlet
 from tests.learn.ruler import LENGTH, Ruler
 from tests.learn.test_mdp_answers import CLEAN, HEAT, OPEN, TAKE, model_of
@@ -100,42 +100,6 @@ def test_an_episode_without_outcome_is_known_by_where_it_led_alone() -> None:
 
 
 @pytest.mark.requirement("V3")
-def test_what_was_done_just_before_tells_which_action_wins() -> None:
-    ruler = Ruler()
-    for _ in range(6):
-        ruler.play([0, 1], [TAKE, CLEAN], 1.0)
-        ruler.play([0, 1], [OPEN, CLEAN], 0.0)
-        ruler.play([0, 1], [OPEN, HEAT], 1.0)
-        ruler.play([0, 1], [TAKE, HEAT], 0.0)
-    model = model_of(ruler)
-    assert model.best_action(1, phase="take")[0][0] == "clean"
-    assert model.best_action(1, phase="open")[0][0] == "heat"
-    after_take, anyhow = model.estimate(1, "clean", phase="take"), model.estimate(1, "clean")
-    assert (after_take.trials, after_take.wins) == (6, 6)
-    assert (anyhow.trials, anyhow.wins) == (12, 6)
-    assert after_take.probability > 0.75 > anyhow.probability
-    unseen = model.estimate(1, "clean", phase="cool")
-    assert (unseen.trials, unseen.basis) == (0, ("region", None, 12))
-    assert unseen.probability == pytest.approx(anyhow.probability)
-    plain = model_of(ruler, score="mean")
-    assert plain.best_action(1, phase="take") == [("clean", 1.0), ("heat", 0.0)]
-
-
-def test_any_function_may_tell_phases_apart() -> None:
-    ruler = Ruler()
-    ruler.play([0, 1, 2], [TAKE, TAKE, CLEAN], 1.0)
-    model = model_of(ruler, phase_of=lambda done: "early" if len(done) < 2 else "late")
-    assert model.estimate(2, "clean", phase="late").trials == 1
-    assert model.estimate(2, "clean", phase="early").trials == 0
-    assert last_kind(()) == "start"
-
-
-def test_a_phase_says_nothing_of_a_whole_region() -> None:
-    with pytest.raises(InvalidInputError, match="without an action"):
-        kitchen().estimate(3, phase="take")
-
-
-@pytest.mark.requirement("V3")
 @given(st.floats(0.1, 500), st.floats(0.1, 500), st.floats(0.01, 0.99))
 def test_a_belief_is_a_beta_distribution(alpha: float, beta: float, share: float) -> None:
     belief, twin = Beta(alpha, beta), scipy_beta(alpha, beta)
@@ -166,7 +130,7 @@ def test_an_interval_that_holds_nothing_or_all_is_refused(share: float) -> None:
 def test_a_belief_has_the_weight_of_its_own_trials(
     trials: list[tuple[int, bool]], asked: int, strength: float
 ) -> None:
-    part = ReaderCounts(Reading(strength, 0.5, last_kind, str))
+    part = ReaderCounts(Reading(strength, 0.5, str))
     for depth, won in trials:
         for at in range(depth + 1):
             part.add((at, 0, None), "go", SUCCESS if won else FAILURE, float(won), 1.0)

@@ -73,7 +73,7 @@ def answers(model: RegionMDP) -> dict[str, object]:
                 model.strategy_for(region, family).basis,
             )
             out[f"quality {region} {family}"] = model.region_quality(region, family)
-            out[f"estimate {region} {family}"] = model.estimate(region, "take", family, "go_to")
+            out[f"estimate {region} {family}"] = model.estimate(region, "take", family)
         out[f"transitions {region}"] = model.transitions(region, "take")
     return out
 

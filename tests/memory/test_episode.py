@@ -478,6 +478,8 @@ def test_numbers_are_observations_of_one_length_in_a_task() -> None:
         episode.advise([1.0, 2.0, 3.0], [0, 1])
     with pytest.raises(InvalidVectorError):
         episode.advise([1.0, float("nan")], [0, 1])
+    with pytest.raises(InvalidVectorError, match="infinity"):
+        episode.advise([1.0, 1e300], [0, 1])
     with pytest.raises(InvalidVectorError, match="shape"):
         episode.advise(np.zeros((2, 2)), [0, 1])
     with pytest.raises(InvalidInputError, match="observation"):
@@ -1212,6 +1214,37 @@ def test_a_memory_that_knows_nothing_says_so() -> None:
         assert advice.known
         assert "nothing known" not in str(advice) + repr(advice)
         episode.discard()
+
+
+@pytest.mark.requirement("B11")
+@pytest.mark.parametrize("outcome", [1.0, None])
+def test_an_episode_that_ended_without_a_step_tells_nothing(outcome: float | None) -> None:
+    memory = in_ram()
+    memory.episode("open the box").end(outcome)
+    episode = memory.episode("open the box")
+    advice = episode.advise("a box", ["push", "pull"])
+    assert not advice.known
+    assert all(one.low <= one.value <= one.high for one in advice)
+    episode.act("push", reward=0.0 if outcome else 1.0)
+    episode.end(outcome)
+    assert memory.episode("open the box").advise("a box", ["push", "pull"]).best.action == "push"
+
+
+@pytest.mark.requirement("B11")
+@pytest.mark.parametrize("reward", [5e-324, 1e-300, -1e-300])
+def test_a_reward_too_small_for_a_square_is_none(reward: float) -> None:
+    """The warnings of numpy are errors here, and values beyond what was ever paid were told."""
+    told = []
+    for paid in (reward, 0.0):
+        memory = in_ram()
+        for number in range(8):
+            with memory.episode("open the box") as episode:
+                episode.advise("a box", ["push", "pull"])
+                episode.act("push" if number % 2 else "pull", reward=paid if number % 2 else 0.0)
+                episode.end()
+        advice = memory.episode("open the box").advise("a box", ["push", "pull"])
+        told.append({one.action: (one.value, one.low, one.high) for one in advice})
+    assert told[0] == told[1]
 
 
 @pytest.mark.requirement("B11")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import random
 import shutil
 import subprocess
@@ -24,6 +25,7 @@ from cvx.memory import Memory
 from cvx.memory import namespace_advisors as module
 from cvx.memory.episode import RunningEpisode
 from cvx.store import learned_state
+from cvx.store.learned_state import _line
 from cvx.types import Episode
 
 WAYS = ["go left", "go right", "wait"]
@@ -231,17 +233,28 @@ def test_a_file_with_right_checksums_and_other_content_is_passed_over(
     with Memory.open(tmp_path, embedder="lexical") as memory:
         _play(memory, 0, 4, "text")
     (path,) = _files(tmp_path)
-    head, _, raw = path.read_bytes().split(b"\n", 2)
+    whole = path.read_bytes()
+    head, signed, _ = whole.split(b"\n", 2)
     header = json.loads(head)
+    raw = whole[_line(len(head) + len(signed) + 2) :]
     state = json.loads(raw[: header["body"]])
     state[name] = "nothing that was written"
     body = json.dumps(state).encode()
-    rest = raw[header["body"] :]
-    header["body"], header["size"] = len(body), len(body + rest)
-    header["digest"] = hashlib.sha256(body + rest).hexdigest()
+    arrays = raw[_line(header["body"]) :]
+    shift = _line(len(body)) - _line(header["body"])
+    digest = hashlib.sha256(body)
+    for kind, shape, start, _ in header["arrays"]:
+        digest.update(raw[start : start + np.dtype(kind).itemsize * math.prod(shape)])
+    header["arrays"] = [
+        [k, shape, start + shift, room] for k, shape, start, room in header["arrays"]
+    ]
+    header["body"], header["size"] = len(body), _line(len(body)) + len(arrays)
+    header["digest"] = digest.hexdigest()
     head, key = json.dumps(header).encode(), learned_state._key()
     assert key is not None
-    path.write_bytes(b"%b\n%b\n%b%b" % (head, learned_state._signed(key, head), body, rest))
+    lines = b"%b\n%b\n" % (head, learned_state._signed(key, head))
+    padded = [one.ljust(_line(len(one)), b"\0") for one in (lines, body)]
+    path.write_bytes(b"".join([*padded, arrays]))
     assert _told(tmp_path) == _anew(tmp_path)
 
 

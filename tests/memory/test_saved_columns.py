@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.memory import Memory, recall_verbs
 from cvx.recall.corpus import Corpus
+from cvx.store import learned_state
 
 
 @pytest.fixture(autouse=True)
@@ -130,3 +133,65 @@ def test_an_installation_without_sources_recalls_and_keeps_no_columns(
             memory.add("The harbour opens at nine.")
             assert memory.recall("harbour")[0].text == "The harbour opens at nine."
     assert [*(tmp_path / "m" / "index").glob("learned-*")] == []
+
+
+@pytest.fixture
+def mapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Map files of any size: those of tests are small."""
+    monkeypatch.setattr(learned_state, "_HASHED", 0)
+
+
+@pytest.mark.usefixtures("mapped")
+def test_mapped_columns_are_those_of_the_record_whatever_changes(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        fill(memory, 0, 80)
+        memory.add("a mug", aliases=["a cup"])
+        memory.recall("note 7")
+    (file,) = (tmp_path / "index").glob("learned-*.bin")
+    for turn in range(3):
+        before = file.read_bytes()
+        with opened(tmp_path) as memory:
+            memory.recall("note 7 of Ann")
+            assert memory._recaller.engine().corpus.saved_rows >= 81
+            # Fewer than there is room for, then more.
+            fill(memory, 100 * (turn + 1), (3, 30, 300)[turn])
+            memory.forget(3 + turn)
+            memory.recall("note 7 of Ann")
+            _, told, fresh = columns(memory)
+            assert told == fresh
+            assert file.read_bytes() == before
+
+
+@pytest.mark.usefixtures("mapped")
+def test_a_mapped_file_is_believed_only_where_it_is_the_one_that_was_written(
+    tmp_path: Path,
+) -> None:
+    with opened(tmp_path) as memory:
+        fill(memory, 0, 80)
+        memory.recall("note 7")
+    (file,) = (tmp_path / "index").glob("learned-*.bin")
+    head, signed, _ = file.read_bytes().split(b"\n", 2)
+    _, _, start, _ = json.loads(head)["arrays"][2]
+    place = learned_state._line(len(head) + len(signed) + 2) + start
+    raw, then = bytearray(file.read_bytes()), file.stat().st_mtime_ns
+
+    def rows_restored() -> int:
+        with opened(tmp_path) as memory:
+            own, told, fresh = columns(memory)
+            assert told == fresh
+            return own.saved_rows
+
+    assert rows_restored() == 80
+    # Another file in its place, as a copy of the folder has, is held against its digest.
+    copied = file.with_name("copy")
+    copied.write_bytes(raw)
+    copied.replace(file)
+    assert rows_restored() == 80
+    # So is one that was written to since, whatever time it says, and be it in the same inode.
+    raw[place] ^= 1
+    file.write_bytes(raw)
+    assert rows_restored() == 0
+    copied.write_bytes(raw)
+    os.utime(copied, ns=(then, then))
+    copied.replace(file)
+    assert rows_restored() == 0

@@ -308,7 +308,9 @@ def test_a_context_shows_what_its_budget_holds_and_says_what_it_left_out() -> No
 
 
 @pytest.mark.requirement("R8")
-@pytest.mark.parametrize("summary", [None, "", " \n", 7, ["in short"], b"in short"])
+@pytest.mark.parametrize(
+    "summary", [None, "", " \n", "\x00", "\u200b", "\ud800", 7, ["in short"], b"in short"]
+)
 def test_a_summary_that_says_nothing_is_not_used(summary: object) -> None:
     events = [
         Event(timestamp=n, text=f"The key {n} is here. " + "and so on " * 40) for n in range(3)

@@ -131,7 +131,7 @@ def test_no_flipped_bit_of_a_snapshot_changes_an_answer(tmp_path: Path) -> None:
                 built += memory.admin.stats()["rebuilds"]
         else:
             with pytest.raises(SnapshotError):
-                load(path, len(broken))
+                load(path, len(broken), verify=True)
     assert built == 0 or built <= flips // 40
     print(f"{flips} flips, every one detected")
 
@@ -313,3 +313,52 @@ def test_random_bytes_over_the_file_are_typed_errors_or_right_answers(tmp_path: 
         for name in ("memory.db-wal", "memory.db-shm"):
             (tmp_path / "m" / name).unlink(missing_ok=True)
     assert refused
+
+
+def rows_at(path: Path, section: bytes) -> slice:
+    """Return where a section of a snapshot lies."""
+    raw = path.read_bytes()
+    for at in range(24, 24 + 24 * int.from_bytes(raw[16:20], "little"), 24):
+        if raw[at : at + 4] == section:
+            first, size = (int.from_bytes(raw[at + n : at + n + 8], "little") for n in (8, 16))
+            return slice(first, first + size)
+    raise AssertionError(section)
+
+
+@pytest.mark.requirement("X9")
+@pytest.mark.parametrize("section", [b"ROWS", b"CODE"])
+def test_rows_found_damaged_by_a_recall_cost_a_rebuild_and_change_no_answer(
+    tmp_path: Path, section: bytes
+) -> None:
+    expected = filled(tmp_path / "m", 300)
+    for turn in range(6):
+        path = newest(tmp_path / "m")
+        raw, place = bytearray(path.read_bytes()), rows_at(path, section)
+        raw[place.start + turn * (place.stop - place.start - 1) // 5] ^= 0x40
+        path.write_bytes(raw)
+        with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
+            assert memory.admin.stats()["rebuilds"] == 0
+            queries = np.random.default_rng(turn).normal(size=(300, 16)).astype(np.float32)
+            for query in queries:
+                memory.recall(Cue(vector=query), k=12)
+            assert memory.admin.stats()["rebuilds"] == 1
+            assert "not what was written" in str(memory.admin.stats()["snapshots_refused"])
+            assert answers(memory) == expected
+        # Closing left a sound one in its place.
+        load(newest(tmp_path / "m"), newest(tmp_path / "m").stat().st_size, verify=True)
+
+
+@pytest.mark.requirement("X9")
+def test_damaged_rows_are_found_by_changes_and_never_written_on(tmp_path: Path) -> None:
+    filled(tmp_path / "m", 300)
+    path = newest(tmp_path / "m")
+    raw, place = bytearray(path.read_bytes()), rows_at(path, b"ROWS")
+    raw[place.stop - 1] ^= 0x40
+    path.write_bytes(raw)
+    with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
+        memory.forget(7)
+        memory.erase(8)
+        assert len(memory.index) == 300
+        assert memory.admin.snapshot()
+        assert memory.admin.stats()["rebuilds"] == 1
+    load(newest(tmp_path / "m"), newest(tmp_path / "m").stat().st_size, verify=True)

@@ -5,6 +5,7 @@ pub(crate) mod huge_pages;
 pub(crate) mod ids;
 mod interned;
 mod mapped_table;
+pub(crate) mod pieces;
 
 use crate::columns::column::Column;
 use crate::columns::ids::Ids;

@@ -123,9 +123,28 @@ impl SharedIndex {
     /// between the steps of a change.
     ///
     /// # Errors
-    /// Those of `ask`; [`Error::Poisoned`], here and below, after a change broke off half way.
+    /// Those of `ask`; here and below [`Error::Poisoned`] after a change broke off half way, and
+    /// [`Error::Corrupted`] after rows of a snapshot were read that are not what was written.
     pub fn read<T>(&self, ask: impl FnOnce(&TemporalIndex) -> Result<T>) -> Result<T> {
+        self.tell(|index| {
+            let answer = ask(index)?;
+            index.undamaged()?;
+            Ok(answer)
+        })
+    }
+
+    /// [`read`](Self::read) for what rows have no part in: answered by a damaged index too.
+    ///
+    /// # Errors
+    /// Those of `ask`.
+    pub fn tell<T>(&self, ask: impl FnOnce(&TemporalIndex) -> Result<T>) -> Result<T> {
         ask(&*self.index.read()?)
+    }
+
+    /// The result of a change, unless it read damaged rows.
+    fn sound<T>(&self, changed: Result<T>) -> Result<T> {
+        let changed = changed?;
+        self.read(|_| Ok(changed))
     }
 
     /// [`read`](Self::read) for what may take long: changes wait until it is over, searches do not
@@ -183,7 +202,8 @@ impl SharedIndex {
     /// Those of `ask`.
     pub fn read_settled<T>(&self, ask: impl FnOnce(&TemporalIndex) -> Result<T>) -> Result<T> {
         let _order = self.order.lock()?;
-        Steps(self).look(ask)?
+        let answer = Steps(self).look(ask)?;
+        self.sound(answer)
     }
 
     /// Changes the index, alone: for what takes no time.
@@ -192,7 +212,8 @@ impl SharedIndex {
     /// Those of `change`.
     pub fn write<T>(&self, change: impl FnOnce(&mut TemporalIndex) -> Result<T>) -> Result<T> {
         let _order = self.order.lock()?;
-        Steps(self).change(change)?
+        let changed = Steps(self).change(change)?;
+        self.sound(changed)
     }
 
     /// [`TemporalIndex::bulk_insert`], while searches go on; they see the first nodes of a batch
@@ -202,7 +223,7 @@ impl SharedIndex {
     /// Those of [`TemporalIndex::bulk_insert`].
     pub fn bulk_insert(&self, nodes: &[NewNode<'_>], threads: usize) -> Result<Vec<NodeId>> {
         let _order = self.order.lock()?;
-        changes::insert(Steps(self), nodes, threads)
+        self.sound(changes::insert(Steps(self), nodes, threads))
     }
 
     /// [`TemporalIndex::bulk_insert_unlinked`], while searches go on.
@@ -211,7 +232,7 @@ impl SharedIndex {
     /// Those of [`TemporalIndex::bulk_insert_unlinked`].
     pub fn bulk_insert_unlinked(&self, nodes: &[NewNode<'_>]) -> Result<Vec<NodeId>> {
         let _order = self.order.lock()?;
-        changes::insert_unlinked(Steps(self), nodes)
+        self.sound(changes::insert_unlinked(Steps(self), nodes))
     }
 
     /// Makes room for so many more nodes, at most as many as an index holds.
@@ -229,7 +250,7 @@ impl SharedIndex {
     /// Those of [`TemporalIndex::relink`].
     pub fn relink(&self, threads: usize) -> Result<()> {
         let _order = self.order.lock()?;
-        changes::relink(Steps(self), threads)
+        self.sound(changes::relink(Steps(self), threads))
     }
 
     /// [`TemporalIndex::compact`], while searches go on in the index as it was.
@@ -243,7 +264,7 @@ impl SharedIndex {
         // What was there is given back after the searches were let in again.
         let before = steps.change(|index| mem::replace(index, compacted))?;
         drop(before);
-        Ok(())
+        self.sound(Ok(()))
     }
 
     /// [`TemporalIndex::delete`], while searches go on. Of two threads that delete the same node
@@ -253,7 +274,7 @@ impl SharedIndex {
     /// Those of [`TemporalIndex::delete`].
     pub fn delete(&self, nodes: &[NodeId]) -> Result<()> {
         let _order = self.order.lock()?;
-        changes::delete(Steps(self), nodes)
+        self.sound(changes::delete(Steps(self), nodes))
     }
 
     /// [`TemporalIndex::set_vector`], while searches go on; between its steps they see the node
@@ -263,7 +284,7 @@ impl SharedIndex {
     /// Those of [`TemporalIndex::set_vector`].
     pub fn set_vector(&self, node: NodeId, vector: Option<&[f32]>) -> Result<()> {
         let _order = self.order.lock()?;
-        changes::set_vector(Steps(self), node, vector)
+        self.sound(changes::set_vector(Steps(self), node, vector))
     }
 }
 

@@ -6,12 +6,14 @@
 //! its place, and moved there when it is whole and on disk.
 //!
 //! Opening reads the file, or maps it where that is asked for ([`LoadOptions`]). Header and metadata,
-//! and every section but the rows, are held against their checksums, their bounds and each other
-//! before the index is handed out; the rows, which make up most of the file, only on request. Rows
-//! are numbers and lead nowhere: a damaged one is a wrong distance, never a fault.
+//! and every section but the rows and their codes, are held against their checksums, their bounds and
+//! each other before the index is handed out. Rows and codes, which make up most of the file, are
+//! numbers and lead nowhere: each piece of 4,096 bytes is held against a checksum of its own when it
+//! is first read, and no answer that read a damaged one leaves the index.
 //!
-//! The third format holds typed edges as tables of both directions, which are mapped; the second held
-//! records, and is otherwise the same.
+//! The fourth format brought the checksums of pieces; of an earlier one rows and codes are checked at
+//! opening. The third holds typed edges as tables of both directions, which are mapped; the second
+//! held records.
 
 mod byte_source;
 mod container;
@@ -40,7 +42,7 @@ const MAGIC: &[u8; 8] = b"CVXINDEX";
 /// No index lives to see so many epochs.
 const MOST_EPOCHS: u64 = 1 << 53;
 /// Of the format that is written; those before are read.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 #[derive(Serialize, Deserialize)]
 struct Meta {
@@ -83,8 +85,8 @@ struct Meta {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoadOptions {
-    /// Whether the rows, too, are held against their checksums, and against what insertion asks of a
-    /// vector.
+    /// Whether the rows and their codes, too, are held against their checksums at once, and the rows
+    /// against what insertion asks of a vector.
     pub verify: bool,
     /// Whether the file is mapped instead of read: opening then takes milliseconds, and only the
     /// part of it that is used takes memory.
@@ -96,7 +98,7 @@ pub struct LoadOptions {
 }
 
 impl LoadOptions {
-    /// The file is read, and its rows are taken as they are.
+    /// The file is read, and its rows are checked when they are first needed.
     #[must_use]
     pub const fn new() -> Self {
         LoadOptions {
@@ -105,7 +107,7 @@ impl LoadOptions {
         }
     }
 
-    /// Holds the rows against their checksums, or not.
+    /// Holds the rows against their checksums at once, or when they are first read.
     #[must_use]
     pub const fn verify(mut self, verify: bool) -> Self {
         self.verify = verify;
@@ -131,7 +133,8 @@ impl TemporalIndex {
     ///
     /// # Errors
     /// [`Error::Io`], also where `path` is there and no regular file, such as a symbolic link;
-    /// [`Error::Parameter`] for too much metadata.
+    /// [`Error::Parameter`] for too much metadata; [`Error::Corrupted`] where rows that came from a
+    /// snapshot are damaged.
     pub fn save(&self, path: impl AsRef<Path>, metadata: &[u8]) -> Result<()> {
         if metadata.len() > MOST_METADATA {
             return Err(Error::Parameter {
@@ -140,6 +143,8 @@ impl TemporalIndex {
                 bound: "at most 65,536 bytes",
             });
         }
+        self.vectors.check_all();
+        self.undamaged()?;
         let path = path.as_ref();
         let refused = |source| io_error("write", path, source);
         check_place(path).map_err(refused)?;
@@ -156,7 +161,7 @@ impl TemporalIndex {
         sync_folder(path).map_err(|source| io_error("sync", path, source))
     }
 
-    /// Reads a snapshot into memory: everything but its rows is checked.
+    /// Reads a snapshot into memory: everything but its rows is checked, and they when first read.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::NotASnapshot`], [`Error::UnsupportedVersion`],
@@ -165,7 +170,8 @@ impl TemporalIndex {
         Self::load_with(path, LoadOptions::default())
     }
 
-    /// Opens a snapshot, mapped or verified as the options say.
+    /// Opens a snapshot, mapped or verified as the options say. Rows that are not verified at once are
+    /// when they are first read, and [`undamaged`](Self::undamaged) tells whether all were sound.
     ///
     /// # Errors
     /// Those of [`load`](Self::load).
@@ -188,6 +194,18 @@ impl TemporalIndex {
         let unsound = |reason| corrupted("contents", reason);
         index.validate().map_err(unsound)?;
         Ok(index)
+    }
+
+    /// Refuses an index that read something from its snapshot which is not what was written: answers
+    /// since may be wrong. [`SharedIndex`](crate::SharedIndex) asks this after whatever it is asked.
+    ///
+    /// # Errors
+    /// [`Error::Corrupted`].
+    pub fn undamaged(&self) -> Result<()> {
+        match self.vectors.damaged() {
+            None => Ok(()),
+            Some(section) => Err(corrupted(section, "the checksum of a piece does not hold")),
+        }
     }
 
     /// The metadata of a snapshot, of which nothing else is read but the header.

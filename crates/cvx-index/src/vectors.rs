@@ -5,7 +5,10 @@
 
 pub(crate) mod codes;
 
+use std::sync::Arc;
+
 use crate::columns::column::Column;
+use crate::columns::pieces::Pieces;
 use crate::distance::Metric;
 use crate::distance::full_precision::{self, VectorRows};
 use crate::distance::instruction_set::Isa;
@@ -28,6 +31,8 @@ pub(crate) struct Vectors {
     /// not move with the center.
     offset: Vec<f32>,
     raw: Column<f32>,
+    /// Of rows that came from a snapshot and were not checked when it was opened.
+    pieces: Option<Arc<Pieces>>,
     pub(crate) codes: Codes,
 }
 
@@ -48,6 +53,7 @@ impl Vectors {
             center: None,
             offset: vec![0.0; dim],
             raw: Column::new(),
+            pieces: None,
             codes: Codes::new(dim, metric, isa),
         }
     }
@@ -57,7 +63,35 @@ impl Vectors {
     }
 
     pub(crate) fn raw(&self, node: Slot) -> &[f32] {
+        self.check_read(node);
         &self.raw[node.index() * self.dim..][..self.dim]
+    }
+
+    /// Holds the row of a node against its checksum, if it was not yet: before it is read or changed.
+    #[inline]
+    fn check_read(&self, node: Slot) {
+        if let Some(pieces) = &self.pieces {
+            let size = self.dim * size_of::<f32>();
+            let start = node.index() * size;
+            pieces.check(bytemuck::cast_slice(&self.raw), start..start + size);
+        }
+    }
+
+    /// Holds all rows and codes against their checksums.
+    pub(crate) fn check_all(&self) {
+        if let Some(pieces) = &self.pieces {
+            pieces.check_all(bytemuck::cast_slice(&self.raw));
+        }
+        self.codes.check_all();
+    }
+
+    /// The section of the snapshot that something was read from which is not what was written.
+    pub(crate) fn damaged(&self) -> Option<&'static str> {
+        let rows = self.pieces.as_deref().is_some_and(Pieces::damaged);
+        match rows {
+            true => Some("ROWS"),
+            false => self.codes.damaged().then_some("CODE"),
+        }
     }
 
     /// The row of a node as a query.
@@ -135,6 +169,7 @@ impl Vectors {
 
     /// Stores the row of a node, a vector that passed [`check`](Self::check), without its code.
     pub(crate) fn put(&mut self, node: Slot, vector: &[f32]) {
+        self.check_read(node);
         let start = node.index() * self.dim;
         self.raw.grow(start + self.dim, 0.0);
         self.raw.to_mut()[start..start + self.dim].copy_from_slice(vector);
@@ -161,6 +196,7 @@ impl Vectors {
 
     /// Forgets the row of a node.
     pub(crate) fn erase(&mut self, node: Slot) {
+        self.check_read(node);
         self.raw.to_mut()[node.index() * self.dim..][..self.dim].fill(0.0);
         self.codes.erase(node);
     }
@@ -210,6 +246,9 @@ impl Vectors {
 
     /// Appends the distances from a prepared vector to the rows of `nodes`, in full precision.
     pub(crate) fn distances(&self, exact: &[f32], nodes: &[Slot], out: &mut Vec<f32>) {
+        if self.pieces.is_some() {
+            nodes.iter().for_each(|&node| self.check_read(node));
+        }
         let rows = VectorRows {
             table: &self.raw,
             offset: &self.offset,
@@ -227,7 +266,7 @@ impl Vectors {
     /// Asks for what [`distances`](Self::distances) of a node will read.
     #[inline]
     pub(crate) fn prefetch(&self, node: Slot) {
-        for line in self.raw(node).chunks(16) {
+        for line in self.raw[node.index() * self.dim..][..self.dim].chunks(16) {
             prefetch(&line[0]);
         }
     }
@@ -237,9 +276,9 @@ impl Vectors {
         &self.raw
     }
 
-    /// Takes over the rows of a snapshot.
-    pub(crate) fn restore(&mut self, rows: Column<f32>) {
-        self.raw = rows;
+    /// Takes over the rows of a snapshot, and the checksums that they are still to be held against.
+    pub(crate) fn restore(&mut self, rows: Column<f32>, pieces: Option<Arc<Pieces>>) {
+        (self.raw, self.pieces) = (rows, pieces);
     }
 
     /// These vectors in memory with room for so many rows, where to have them would copy all.
@@ -249,6 +288,7 @@ impl Vectors {
             center: self.center.clone(),
             offset: self.offset.clone(),
             raw: self.raw.roomy(more * self.dim),
+            pieces: self.pieces.clone(),
             codes: self.codes.roomy(more),
             ..*self
         })
@@ -257,15 +297,21 @@ impl Vectors {
     /// The rows at these slots, of which those from `end` on have none, and their codes, but for
     /// their extremes those of before; `nodes` are the places that rows of nodes come to.
     pub(crate) fn gathered(&self, kept: &[Slot], end: usize, nodes: &[Slot]) -> Self {
+        self.check_all();
+        // Rows at other places have no checksums; of damaged ones it is not forgotten that they are.
+        let pieces = self.pieces.clone().filter(|pieces| pieces.damaged());
         let rows = &kept[..kept.partition_point(|&slot| slot.index() < end)];
         let mut vectors = Vectors {
             center: self.center.clone(),
             offset: self.offset.clone(),
             raw: self.raw.gathered(Slot::numbers(rows), self.dim),
+            pieces,
             codes: Codes::new(self.dim, self.metric, self.isa),
             ..*self
         };
         vectors.encode(nodes);
+        // The codes are new; the links are not, and may have been chosen by damaged ones.
+        vectors.codes.stay_damaged(&self.codes);
         vectors
     }
 

@@ -3,13 +3,14 @@
 mod common;
 
 use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
 
 use common::corrupted::{ENTRY, FIXED, read, reseal_sections, snapshots};
 use common::forged_snapshots::{Meta, Postings, Sections};
 use common::{MAPPED, Numbers, VERIFIED, sample};
 use cvx_index::{
     Center, Direction, EdgeKind, EntityId, Error, Filter, IndexParams, LoadOptions, NewNode,
-    NodeId, Reach, TemporalIndex,
+    NodeId, Reach, SharedIndex, TemporalIndex,
 };
 use proptest::prelude::*;
 use roaring::RoaringBitmap;
@@ -99,6 +100,120 @@ fn damage_that_opening_does_not_look_for_is_harmless_to_searches() {
     assert!(opened > 0);
 }
 
+/// The bytes of a section of a sound snapshot.
+fn place_of(bytes: &[u8], name: &str) -> std::ops::Range<usize> {
+    let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let mut entries = (0..number(16) as usize).map(|place| FIXED + ENTRY * place);
+    let at = entries.find(|&at| &bytes[at..at + 4] == name.as_bytes());
+    let at = at.expect("a section of every snapshot");
+    long(at + 8)..long(at + 8) + long(at + 16)
+}
+
+fn refused<T>(answer: Result<T, Error>, section: &str) -> bool {
+    matches!(answer, Err(Error::Corrupted { section: found, .. }) if found == section)
+}
+
+/// Requirement: V10
+#[test]
+fn a_damaged_row_is_found_when_it_is_read_and_no_answer_of_it_leaves_the_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.cvx");
+    let whole = walked().to_bytes();
+    let sound = TemporalIndex::from_bytes(&whole, &path).unwrap();
+    let query = sound.vector(NodeId(7)).unwrap().unwrap().to_vec();
+    let search = |index: &TemporalIndex| index.search(&query, 5, None, &Filter::default());
+    let expected = search(&sound).unwrap();
+    for section in ["ROWS", "CODE"] {
+        let place = place_of(&whole, section);
+        for part in 0..=20 {
+            let mut spoilt = whole.clone();
+            spoilt[place.start + part * (place.len() - 1) / 20] ^= 4;
+            for options in [MAPPED, LoadOptions::default()] {
+                std::fs::write(&path, &spoilt).unwrap();
+                let opened = || {
+                    let index = TemporalIndex::load_with(&path, options);
+                    SharedIndex::new(index.expect("rows are not looked at"))
+                };
+                assert!(refused(TemporalIndex::load_with(&path, VERIFIED), section));
+                // A search may not come to the row; then its answer is right.
+                let index = opened();
+                match index.read(search) {
+                    Ok(found) => assert_eq!(found, expected),
+                    other => assert!(refused(other, section)),
+                }
+                let all = |index: &TemporalIndex| Ok(ask(index));
+                assert!(refused(index.read(all), section));
+                assert!(refused(index.read(search), section), "from then on");
+                assert_eq!(index.tell(|index| Ok(index.len())).unwrap(), 400);
+                // Nobody writes it on, or moves it.
+                let copy = folder.path().join("b.cvx");
+                let save = |index: &TemporalIndex| index.save(&copy, b"");
+                assert!(refused(opened().read_settled(save), section));
+                let bytes = |index: &TemporalIndex| Ok(index.to_bytes());
+                assert!(refused(opened().read_settled(bytes), section));
+                assert!(refused(opened().compact(), section));
+                assert!(!copy.exists());
+                let all: Vec<NodeId> = (0..400).map(NodeId).collect();
+                assert!(refused(opened().delete(&all), section));
+                std::fs::remove_file(&path).unwrap();
+            }
+        }
+    }
+}
+
+/// Requirement: V10
+#[test]
+fn rows_of_a_format_without_checksums_of_pieces_are_checked_at_opening() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    for name in ["v2.cvx", "v3.cvx"] {
+        let whole = std::fs::read(folder.join(name)).unwrap();
+        for section in ["ROWS", "CODE"] {
+            let mut spoilt = whole.clone();
+            let place = place_of(&whole, section);
+            spoilt[place.start + place.len() / 2] ^= 4;
+            std::fs::write(file.path(), &spoilt).unwrap();
+            let opened = TemporalIndex::load_with(file.path(), MAPPED);
+            assert!(refused(opened, section), "{section} of {name}");
+        }
+    }
+}
+
+/// What changed after it was read, and what came later, is no damage.
+#[test]
+fn an_index_that_was_opened_and_changed_stays_undamaged() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), walked().to_bytes()).unwrap();
+    for options in [MAPPED, LoadOptions::default()] {
+        let index = SharedIndex::new(TemporalIndex::load_with(file.path(), options).unwrap());
+        let row = vec![0.25; 8];
+        for node in (0..400).step_by(7).map(NodeId) {
+            index.set_vector(node, Some(&row)).unwrap();
+            index.delete(&[NodeId(node.0 + 1)]).unwrap();
+            let new = NewNode::new(EntityId(3), 5, Some(&row));
+            index.bulk_insert(&[new], 1).unwrap();
+        }
+        index.compact().unwrap();
+        let all = |index: &TemporalIndex| Ok(ask(index));
+        index.read(all).unwrap();
+        index.read_settled(|index| Ok(index.to_bytes())).unwrap();
+        // And of everything nothing is left.
+        let all = index.read(|index| Ok((0..index.node_count() as u32).map(NodeId).collect()));
+        let all: Vec<NodeId> = all.unwrap();
+        let live = |index: &TemporalIndex| {
+            Ok(all
+                .iter()
+                .copied()
+                .filter(|&node| index.contains(node))
+                .collect())
+        };
+        let live: Vec<NodeId> = index.read(live).unwrap();
+        index.delete(&live).unwrap();
+        assert_eq!(index.read(|index| Ok(index.len())).unwrap(), 0);
+    }
+}
+
 #[test]
 fn bytes_overwritten_in_an_open_file_are_harmless_to_searches() {
     let folder = tempfile::tempdir().unwrap();
@@ -164,7 +279,7 @@ enum Forgery {
 }
 
 /// Tables, and the bytes that a number of each takes.
-const TABLES: [(&str, usize); 24] = [
+const TABLES: [(&str, usize); 26] = [
     ("CIDS", 4),
     ("CENT", 8),
     ("CTIM", 8),
@@ -174,6 +289,8 @@ const TABLES: [(&str, usize); 24] = [
     ("CACT", 4),
     ("CFLG", 1),
     ("ROWS", 4),
+    ("RSUM", 4),
+    ("CSUM", 4),
     ("SCAL", 4),
     ("BASE", 4),
     ("GLEV", 1),

@@ -168,7 +168,7 @@ fn golden(version: &str) -> PathBuf {
 /// Requirement: V10
 #[test]
 fn the_snapshot_of_every_format_keeps_opening() {
-    for version in ["v1", "v2", "v3"] {
+    for version in ["v1", "v2", "v3", "v4"] {
         let index = TemporalIndex::load_with(golden(version), VERIFIED)
             .expect("tests/golden is part of the repository");
         index.validate().unwrap();
@@ -191,13 +191,13 @@ fn the_snapshot_of_every_format_keeps_opening() {
 #[test]
 fn a_snapshot_that_was_opened_is_written_as_the_same_bytes() {
     if std::env::var_os("CVX_WRITE_GOLDEN").is_some() {
-        sample().save(golden("v3"), b"").unwrap();
+        sample().save(golden("v4"), b"").unwrap();
     }
-    let index = TemporalIndex::load(golden("v3")).unwrap();
+    let index = TemporalIndex::load(golden("v4")).unwrap();
     // Not through assert_eq, which would print all of both.
     assert!(
-        std::fs::read(golden("v3")).unwrap() == index.to_bytes(),
-        "to_bytes differs from tests/golden/v3.cvx"
+        std::fs::read(golden("v4")).unwrap() == index.to_bytes(),
+        "to_bytes differs from tests/golden/v4.cvx"
     );
 }
 

@@ -118,18 +118,23 @@ impl NativeIndex {
             .read_settled(py, |index| Ok(index.validate().err()))
     }
 
+    /// Whether rows of a snapshot were read that are not what was written.
+    fn damaged(&self, py: Python<'_>) -> PyResult<bool> {
+        self.shared.tell(py, |index| Ok(index.undamaged().is_err()))
+    }
+
     /// A number that is another after every change of the nodes.
     fn changes(&self, py: Python<'_>) -> PyResult<u64> {
-        self.shared.read(py, |index| Ok(index.changes()))
+        self.shared.tell(py, |index| Ok(index.changes()))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.shared.read(py, |index| Ok(index.len()))
+        self.shared.tell(py, |index| Ok(index.len()))
     }
 
     /// What the index was made with.
     fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let params = self.shared.read(py, |index| Ok(index.params().clone()))?;
+        let params = self.shared.tell(py, |index| Ok(index.params().clone()))?;
         let dict = PyDict::new(py);
         dict.set_item("dim", params.dim)?;
         dict.set_item("metric", metric_name(params.metric))?;
@@ -142,7 +147,7 @@ impl NativeIndex {
 
     /// Count what the index holds.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = self.shared.read(py, |index| Ok(index.stats()))?;
+        let stats = self.shared.tell(py, |index| Ok(index.stats()))?;
         let dict = PyDict::new(py);
         dict.set_item("nodes", stats.nodes)?;
         dict.set_item("ids_given", stats.ids_given)?;
@@ -162,7 +167,7 @@ impl NativeIndex {
     fn center<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<f32>>>> {
         let center = self
             .shared
-            .read(py, |index| Ok(index.center().map(<[f32]>::to_vec)))?;
+            .tell(py, |index| Ok(index.center().map(<[f32]>::to_vec)))?;
         Ok(center.map(|center| PyArray1::from_vec(py, center)))
     }
 

@@ -39,6 +39,15 @@ impl Shared {
         fenced(py, || Ok(self.0.read(ask)?))
     }
 
+    /// Asks the index what rows have no part in: a damaged one answers too.
+    pub fn tell<T: Send>(
+        &self,
+        py: Python<'_>,
+        ask: impl FnOnce(&TemporalIndex) -> cvx_index::Result<T> + Send,
+    ) -> PyResult<T> {
+        fenced(py, || Ok(self.0.tell(ask)?))
+    }
+
     /// Asks the index something that may take long: see `SharedIndex::read_long`.
     pub fn read_long<T: Send>(
         &self,

@@ -35,7 +35,7 @@ impl NativeIndex {
 
     /// Which snapshot of the hubs is in force.
     fn region_epoch(&self, py: Python<'_>) -> PyResult<u64> {
-        self.shared.read(py, |index| Ok(index.region_epoch()))
+        self.shared.tell(py, |index| Ok(index.region_epoch()))
     }
 
     /// Take a new snapshot of the hubs.

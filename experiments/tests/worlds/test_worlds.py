@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
+from experiments.worlds.arms import ARMS
 from experiments.worlds.course import ALL, calibration, figures, play
-from experiments.worlds.learners import ARMS
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -270,10 +270,27 @@ class Coordinator:
         return found
 
     def merge(self) -> None:
-        """Let every shard know what others may see of the rest."""
+        """Let every shard know what others may see of the rest.
+
+        Raises
+        ------
+        ReplicaLostError
+            Some did not answer, or could not take it in, for ten seconds.
+        """
+        end = time.monotonic() + _MERGE_S
+        while behind := self._tell_all():
+            if time.monotonic() > end:
+                raise ReplicaLostError(
+                    f"shards {behind} do not know yet what was made public, or erased, on others: "
+                    "they are told once a second; ask again, stats() says what is wrong"
+                )
+            time.sleep(_PERIOD_S)
+
+    def _tell_all(self) -> list[int]:
+        """Tell every shard of every other one, once; returns those that do not know all yet."""
         with self._merging:
             places = {n: self._hosts[place.primary] for n, place in self._layout.places.items()}
-            asked = {}
+            asked, tails = {}, dict[int, int]()
             for shard, host in places.items():
                 since = min(
                     (self._told.get((shard, to), 0) for to in places if to != shard), default=0
@@ -281,7 +298,11 @@ class Coordinator:
                 asked[shard] = host.of.remote(shard, "public_since", since)
             for shard, one in asked.items():
                 with suppress(Exception):  # of Ray: the next time
-                    self._tell(shard, ray.get(one, timeout=_MERGE_S), places)
+                    public = ray.get(one, timeout=_MERGE_S)
+                    tails[shard] = public.tail
+                    self._tell(shard, public, places)
+            pairs = [(shard, to) for shard in places for to in places if to != shard]
+            return sorted({to for of, to in pairs if self._told.get((of, to)) != tails.get(of, -1)})
 
     def _tell(self, shard: int, public: Public, hosts: Mapping[int, Any]) -> None:
         new, sent = public.events or public.whole is not None, {}
@@ -320,7 +341,7 @@ class Coordinator:
             for name in self._alive:
                 if name not in asked or ray.wait([asked[name]], timeout=0)[0]:
                     asked[name] = self._keeping_up(name)
-            self.merge()
+            self._tell_all()
             with suppress(Exception):  # of the bucket: the next time
                 self._empty()
 

@@ -119,7 +119,9 @@ class Host:
 
     def call(self, asked: bytes) -> bytes:
         """Do one verb; returns ("ok", answer), ("error", why) or where else to ask, packed."""
-        return packed(self.answer(pickle.loads(asked)))
+        shard, *_ = request = pickle.loads(asked)
+        store = self._stores.get(shard)
+        return packed(self.answer(request), *([] if store is None else [store.told]))
 
     def answer(self, asked: Asked) -> tuple[str, Any]:
         """Do one verb."""

@@ -543,9 +543,7 @@ class ClusterMemory:
         dict
             "shards" by number: its hosts, epoch, whether it is ``whole`` (on as many nodes as
             wanted), the last ``problem``, and ``events``, ``bytes`` and so on of ``admin.stats``
-            where it answers; "hosts" by name; "missing", the shards that did not answer; "broken",
-            the hosts that this client does not ask for a moment; "misses", how often one did not
-            answer it.
+            where it answers; "hosts" by name; "missing", the shards that did not answer.
         """
         self._identity.need_root("stats")
         told: dict[str, Any] = self._direct("health")
@@ -558,7 +556,7 @@ class ClusterMemory:
         told["missing"] = [
             f"shard {shard}" for shard in shards if "events" not in told["shards"][shard]
         ]
-        return told | {"broken": self._client.broken, "misses": self._client.misses}
+        return told
 
     def move(self, namespace: str, host: str, *, patience_s: float = 600.0) -> int:
         """Give a namespace a shard of its own, on a host, while it is in use.
@@ -692,10 +690,6 @@ def _ranked(hits: Sequence[Hit]) -> list[tuple[Hit, float]]:
     return [*zip(hits, best.tolist(), strict=True)]
 
 
-def _falling(ranked: tuple[Hit, float]) -> float:
-    return -ranked[1]
-
-
 def _merged(
     cue: Any, k: int, answers: Sequence[Hits], missing: tuple[str, ...], namespace: str
 ) -> PartialHits:
@@ -705,7 +699,8 @@ def _merged(
     nearest = [hit for some in answers for hit in some.nearest] if not hits else []
     if len(answers) > 1:
         once: dict[int, Hit] = {}
-        for hit, _ in sorted((one for some in answers for one in _ranked(some)), key=_falling):
+        ranked = [one for some in answers for one in _ranked(some)]
+        for hit, _ in sorted(ranked, key=lambda one: -one[1]):
             once.setdefault(hit.id, hit)
         hits = [*once.values()][:k]
         nearest.sort(key=lambda one: -one.score)

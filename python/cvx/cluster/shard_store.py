@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -21,8 +21,7 @@ from cvx.cluster.snapshots import Archive
 from cvx.errors import CvxError, ReplicaLostError, UnknownError
 from cvx.memory import Memory
 from cvx.memory.advice import Advice
-from cvx.recall.context import Context
-from cvx.recall.trace import Hits
+from cvx.store.rows import AMONG, listed
 from cvx.store.transfer import import_into
 from cvx.types import Event, Hit
 
@@ -154,14 +153,24 @@ class ShardStore:
         """Whether it takes writes."""
         return self._capture is not None
 
-    def _known_origins(self) -> dict[int, int]:
-        told = self.memory.record.query(
-            f"SELECT json_extract(metadata, ?), event_id FROM events WHERE {IS_COPY}",
-            (f'$."{ORIGIN}"',),
+    def _known_origins(self, among: Iterable[int] | None = None) -> dict[int, int]:
+        """Return the copies of what others made public, by the ids of their originals."""
+        found = (
+            f"SELECT json_extract(metadata, '$.\"{ORIGIN}\"'), event_id FROM events WHERE {IS_COPY}"
         )
+        if among is None:
+            told = self.memory.record.query(found)
+        else:
+            told = self.memory.record.query(f"{found} AND event_id {AMONG}", (listed(among),))
         # An event that is here by itself is nobody's copy.
         here = {event.id for event in self.memory.record.events([origin for origin, _ in told])}
         return {origin: local for origin, local in told if origin not in here}
+
+    def _follow_origins(self, change: Change) -> None:
+        gone = {event for (event,) in change.gone.get("events", ())}
+        kept = {one: local for one, local in self.origins.items() if local not in gone}
+        put = [row[0] for row in change.put.get("events", ())]
+        self.origins = kept | (self._known_origins(put) if put else {})
 
     # Who it is.
 
@@ -240,7 +249,7 @@ class ShardStore:
         """
         if verb in READS:
             self._check_here(verb, args, options, namespace)
-            return self._outward(self._do(verb, bound, args, options))
+            return self._do(verb, bound, args, options)
         check_not_reserved([args, options])
         with self._writing:
             if request in self._done:
@@ -248,7 +257,7 @@ class ShardStore:
             else:
                 self._check_here(verb, args, options, namespace)
                 self._check_copies()
-                found = self._outward(self._do(verb, bound, args, options))
+                found = self._do(verb, bound, args, options)
                 self._note(request, found)
                 self._unsent[request] = found
         # What is known already may be on too few hosts still.
@@ -367,24 +376,8 @@ class ShardStore:
             return [self._inward(one) for one in value]
         return value
 
-    def _outward(self, value: Any) -> Any:
-        if isinstance(value, Event):
-            return self._told(value)
-        if isinstance(value, Hit):
-            event = None if value.event is None else self._told(value.event)
-            return value if event is value.event else replace(value, event=event)
-        if isinstance(value, Hits | Context):
-            value.trace.hits[:] = map(self._outward, value.trace.hits)
-        if isinstance(value, Hits) or type(value) is list:
-            value[:] = map(self._outward, value)
-        elif type(value) is tuple:
-            return tuple(map(self._outward, value))
-        elif isinstance(value, Context):
-            hits = tuple(map(self._outward, value.hits))
-            return Context(str(value), value.used_tokens, hits, value.trace, value.decision)
-        return value
-
-    def _told(self, event: Event) -> Event:
+    def told(self, event: Event) -> Event:
+        """Return an event as it is told: with ids that all shards know."""
         if event.episode_id is not None:
             event = replace(event, episode_id=(self.shard << FIRST_ID) + event.episode_id)
         origin = origin_of(event)
@@ -440,7 +433,8 @@ class ShardStore:
         except (CvxError, OSError) as error:
             return str(error)
         self.number = new[-1][0]
-        for _, _, answers in new:
+        for _, change, answers in new:
+            self._follow_origins(change)
             for request, answer in answers.items():
                 self._note(request, answer)
         if any(change.erases for change in changes):
@@ -509,3 +503,4 @@ class ShardStore:
             self._check_copies()
             public_events.take_public(self.memory, self.origins, public, is_of)
         self.ship()
+        self._check_leads()

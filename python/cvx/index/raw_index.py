@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from html import escape
 from types import EllipsisType, FunctionType
-from typing import Any, Self, overload
+from typing import Any, Self, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from cvx._cvx import NativeIndex
 from cvx.arguments import index_filter, wrong
-from cvx.errors import InternalError, InvalidVectorError
+from cvx.errors import InternalError, InvalidVectorError, SnapshotError
 from cvx.index.conversion import rows_and_presence
 from cvx.index.results import Ancestry, LazyHits, Path, causal_hits, graph_hits, hybrid_hit
 from cvx.types import DEFAULT_NAMESPACE, Edge, Hit, IntArray, Step, Vector, Where
@@ -24,6 +24,30 @@ DEFAULT_EDGE_BOOST: Mapping[str, float] = {"caused_success": 0.3}
 
 FloatArray = npt.NDArray[np.float64]
 _LEFT_OUT = "{0} is left out: give {0}= of shape {1}, or None for what no search is to return"
+
+
+class _Mended:
+    """Passes calls on to a native index, and to the one in its place where its rows are damaged."""
+
+    def __init__(self, owner: RawIndex, native: NativeIndex, mend: Callable[[], bool]) -> None:
+        self._owner, self._index, self._mend = owner, native, mend
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __getattr__(self, name: str) -> Any:
+        known = getattr(self._index, name)
+
+        def call(*args: Any, **named: Any) -> Any:
+            try:
+                return known(*args, **named)
+            except SnapshotError:
+                if not (self._index.damaged() and self._mend()):
+                    raise
+                return getattr(self._owner._native, name)(*args, **named)
+
+        setattr(self, name, call)
+        return call
 
 
 class RawIndex:
@@ -91,6 +115,19 @@ class RawIndex:
         self._native = native
         self._params = native.params()
         self._dim = int(self._params["dim"])
+
+    def mend_by(self, mend: Callable[[], bool]) -> None:
+        """Have another index take the place of this one where its snapshot turns out damaged.
+
+        Rows of a snapshot are held against their checksums when they are first read, and a call
+        that reads a damaged one raises. After this it calls ``mend`` first, and is made again.
+
+        Parameters
+        ----------
+        mend : callable
+            Calls `become` and returns True, or returns False where the error is to be raised.
+        """
+        self._native = cast(NativeIndex, _Mended(self, self._native, mend))
 
     def become(self, other: Self) -> None:
         """Take over everything of another index, which must not be used any more.
@@ -1253,16 +1290,17 @@ class RawIndex:
         """Open a snapshot.
 
         Header, metadata, columns, links, timelines, postings and edges are held against their
-        checksums and against each other before this returns. A damaged row (vectors and their
-        codes, most of the file) is a wrong distance, never a fault.
+        checksums and against each other before this returns. Rows (vectors and their codes, most
+        of the file) are when they are first read, in pieces of 4,096 bytes: from the first damaged
+        one on, whatever is asked of the index raises SnapshotError.
 
         Parameters
         ----------
         path : str or os.PathLike
             What `save` wrote.
         verify : bool, default False
-            Whether to hold the rows against their checksums as well, and to refuse one that
-            `insert` would refuse, which takes as long as reading the file.
+            Whether to hold all rows against their checksums now, and to refuse one that `insert`
+            would refuse, which takes as long as reading the file.
         mmap : bool, default False
             Whether to map the file instead of reading it: it opens in milliseconds, and rows take
             memory only where a search needs them. Only for a file that nobody writes to while it is

@@ -9,10 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from cvx.cue import cue_hash
-from cvx.types import Cue, Decision, Edge, Episode, Hit
+from cvx.types import DEFAULT_NAMESPACE, Cue, Decision, Edge, Episode, Factor, Hit
+
+if TYPE_CHECKING:
+    from cvx.learn.episode_recorder import OpenEpisode
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +68,14 @@ class Attribution:
 
     @classmethod
     def of(cls, decision: Decision, noted: Mapping[str, Any]) -> Self:
-        """Return what is known of a decision that is not written down yet, by nodes."""
-        nodes, cue = tuple(hit.node for hit in decision.hits), decision.cue
+        """Return what is known of a decision, by nodes, with what else was noted of it."""
+        nodes, cue, outcome = (
+            tuple(hit.node for hit in decision.hits),
+            decision.cue,
+            decision.outcome,
+        )
+        # What was noted goes when a memory of the decision is erased.
+        helped = outcome > 0.5 if decision.followed and outcome is not None else None
         return cls(
             decision.decision_id,
             cue,
@@ -75,35 +84,52 @@ class Attribution:
             nodes,
             nodes,
             decision.followed,
-            action=decision.action,
-            propensities=decision.propensities,
-            episode_id=decision.episode_id,
+            noted.get("helped", helped),
+            decision.action,
+            outcome,
+            decision.propensities,
+            decision.episode_id,
         )
 
     @classmethod
     def logged(cls, row: Mapping[str, Any]) -> Self:
         """Return what ``Record.decision`` knows of a decision, by nodes."""
-        noted, asked, outcome = row["record"], row["cue"], row["outcome"]
-        words = {name: asked[name] for name in ("goal", "step", "text", "task_type", "place")}
-        cue = Cue(**words, timestamp=asked["time"], questions=tuple(asked["questions"]))
-        nodes, followed = tuple(int(hit[0]) for hit in row["hits"]), tuple(row["followed"])
-        # What was noted goes when a memory of the decision is erased.
-        helped = outcome > 0.5 if followed and outcome is not None else None
-        chances = noted.get("propensities")
-        return cls(
-            row["decision_id"],
-            cue,
-            noted.get("cue_hash") or cue_hash(cue),
-            cue.place,
-            nodes,
-            nodes,
-            followed,
-            noted.get("helped", helped),
-            row["action"],
-            outcome,
-            None if chances is None else tuple(chances),
-            row["episode"],
-        )
+        return cls.of(decision_of(row), row["record"])
+
+
+def decision_of(row: Mapping[str, Any]) -> Decision:
+    """Return a decision as the record keeps it: its hits are known by number and factors alone."""
+    asked, noted = row["cue"], row["record"]
+    words = {name: asked[name] for name in ("goal", "step", "text", "task_type", "place")}
+    chances = noted.get("propensities")
+    return Decision(
+        row["decision_id"],
+        Cue(**words, timestamp=asked["time"], questions=tuple(asked["questions"])),
+        tuple(
+            Hit(
+                node=int(node),
+                distance=distance,
+                score=score,
+                similarity=1.0 - distance,
+                entity_id=entity,
+                timestamp=0,
+                factors=tuple(
+                    Factor(name, value, weight, value * weight) for name, value, weight in factors
+                ),
+            )
+            for node, entity, distance, score, factors in row["hits"]
+        ),
+        tuple((action, score) for action, score in row["action_scores"]),
+        row["episode"],
+        asked.get("region"),
+        row["rendered"],
+        row["action"],
+        tuple(row["followed"]),
+        row["outcome"],
+        None if chances is None else tuple(chances),
+        noted.get("predicted"),
+        noted.get("namespace", DEFAULT_NAMESPACE),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,30 +153,27 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A closed episode with all its decisions.
+    """What an open episode is to be closed as, with its decisions.
 
     Parameters
     ----------
+    run : OpenEpisode
+        It stays open until this is written.
     episode : Episode
         With its reward.
     taken : sequence of Taken
         Its decisions, in order.
     won : bool
         Whether the reward counts as a success.
-    exposure : float, default 1.0
+    exposure : float
         Below 1 it was cut off: the chance that a success had shown by then.
-    own_entity : bool, default False
-        Whether its entity is one that nobody named, and may become another.
-    stored : bool, default False
-        Whether its steps and decisions were written as they were made.
     """
 
+    run: OpenEpisode
     episode: Episode
     taken: Sequence[Taken]
     won: bool
-    exposure: float = 1.0
-    own_entity: bool = False
-    stored: bool = False
+    exposure: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,16 +298,19 @@ def features_of(hit: Hit, names: Sequence[str]) -> list[float]:
 def weight_samples(taken: Iterable[Taken], names: Sequence[str], won: bool) -> Taught:
     """Return the features of everything that was followed, the outcome, and its propensity.
 
-    What was recalled and ignored says nothing about its worth, and is left out. Where the order
-    was not sampled, the propensity is NaN.
+    What was recalled and ignored says nothing about its worth, and is left out, as is what was
+    ranked by other features: advice ranks actions, and its hits have none. Where the order was not
+    sampled, or only what was shown of it is known, the propensity is NaN.
     """
     rows: list[list[float]] = []
     propensities: list[float] = []
     for one in taken:
-        chances = one.decision.propensities or [math.nan] * len(one.decision.hits)
-        for hit, chance in zip(one.decision.hits, chances, strict=True):
-            # Advice ranks actions, not memories: its hits have no factors.
-            if hit.node in one.decision.followed and hit.factors:
+        hits, chances = one.decision.hits, one.decision.propensities or ()
+        if len(chances) != len(hits):
+            chances = (math.nan,) * len(hits)
+        for hit, chance in zip(hits, chances, strict=True):
+            known = {factor.name for factor in hit.factors}
+            if hit.node in one.decision.followed and known.issuperset(names):
                 rows.append(features_of(hit, names))
                 propensities.append(chance)
     return Taught(rows, [float(won)] * len(rows), propensities)

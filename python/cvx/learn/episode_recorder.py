@@ -21,6 +21,7 @@ from cvx.errors import (
     EpisodeEndedError,
     InvalidInputError,
 )
+from cvx.learn.attribution import Taken
 from cvx.learn.episode_lookup import ClosedEpisodes
 from cvx.store.rows import OWN_ENTITIES
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector
@@ -37,7 +38,7 @@ from cvx.validation import (
 
 @dataclass(slots=True, eq=False)
 class OpenEpisode:
-    """The handle of an episode that may still be running; ``EpisodeRecorder.begin`` makes it.
+    """An episode that may still be running, of a loop or of ``Memory.episode``.
 
     Attributes
     ----------
@@ -47,10 +48,16 @@ class OpenEpisode:
         As given at the beginning.
     steps : list of Event
         What was recorded so far.
+    taken : list of Taken
+        The decisions that were acted on so far.
     closed : bool
-        Whether it has its outcome.
+        Whether it has its outcome, or was discarded.
     entity : str or None
         The name of the entity, where it has one.
+    own_entity : bool
+        Whether its entity is one that nobody named, and may become another.
+    stored : bool
+        Whether its steps and decisions are written as they are made.
     """
 
     episode_id: int
@@ -64,8 +71,11 @@ class OpenEpisode:
     trust: float = 1.0
     visibility: str = "private"
     steps: list[Event] = field(default_factory=list)
+    taken: list[Taken] = field(default_factory=list)
     closed: bool = False
     entity: str | None = None
+    own_entity: bool = False
+    stored: bool = False
 
 
 an_open_episode = one_of(OpenEpisode, called="an episode that begin() returned")
@@ -200,6 +210,7 @@ class EpisodeRecorder:
         InvalidInputError
             An entity out of range; or none, and no number below 2**62 is free.
         """
+        own_entity = entity_id is None
         if entity_id is None:
             if self._entity >= OWN_ENTITIES:
                 raise InvalidInputError(
@@ -218,6 +229,7 @@ class EpisodeRecorder:
             source=source,
             trust=trust,
             visibility=visibility,
+            own_entity=own_entity,
         )
         self.start_at(self._episode + 1, entity_id + 1)
         return run

@@ -67,7 +67,7 @@ class EpisodeUpdate:
         self.models = models
         self.outcome = outcome
         self.teaches = outcome.won or models.rules.learn_from_failures
-        self._stored = outcome.stored
+        self._stored = outcome.run.stored
         self.memories = recalled(outcome.taken)
         self.episode = self._placed(outcome.episode, write) if self.teaches else outcome.episode
         self.cases: dict[int, DecayCase] = {}

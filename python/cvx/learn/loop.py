@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from cvx.arguments import (
@@ -24,7 +24,7 @@ from cvx.errors import (
     InvalidInputError,
     UnknownError,
 )
-from cvx.learn.attribution import Attribution, Outcome, Taken, without
+from cvx.learn.attribution import Attribution, Taken, without
 from cvx.learn.decay import ContextAwareDecay, DecayPolicy
 from cvx.learn.edges import (
     REGION,
@@ -78,15 +78,6 @@ a_decision = one_of(Decision, called="a decision that recall() returned")
 def task_and_entity(hit: Hit, task_type: str | None) -> Hashable:
     """Return the context in which use is counted by default: the family of goals and the entity."""
     return (task_type, hit.entity_id)
-
-
-@dataclass(slots=True)
-class _Open:
-    """A running episode, what was decided in it, and whether its entity is one of its own."""
-
-    run: OpenEpisode
-    taken: list[Taken] = field(default_factory=list)
-    own_entity: bool = False
 
 
 def _default_scorer(edge_boost: Mapping[str, float] | None) -> Scorer:
@@ -173,8 +164,6 @@ class ActiveMemory:
         Recall follows edges of these kinds too, with these boosts (such as
         ``cvx.learn.edges.HELPFUL``), and the default scorer then counts what they add; off by
         default.
-    phase : bool, default False
-        Whether kinds of action are scored by what was done just before, too.
     k : int, default 10
         Hits a recall.
     temporal_context : int, default 50
@@ -263,7 +252,6 @@ class ActiveMemory:
         learn_from_failures: bool = True,
         edges: bool | Iterable[str] = True,
         edge_boost: Mapping[str, float] | None = None,
-        phase: bool = False,
         k: int = 10,
         temporal_context: int = 50,
         distinct: Distinct | None = "episode",
@@ -332,12 +320,11 @@ class ActiveMemory:
             edge_boost,
             temporal_context,
             pool,
-            phase,
             1.0 if clock is None else HOUR_US,
         )
         self.usage, self.decay = self._models.usage, self._models.decay
         self.recorder, self.history = self._models.recorder, self._models.history
-        self._open: dict[int, _Open] = {}
+        self._open: dict[int, OpenEpisode] = {}
         self._closed: set[int] = set()
         self._current: OpenEpisode | None = None
 
@@ -444,21 +431,20 @@ class ActiveMemory:
                 visibility=visibility,
             )
             self._current = run
-            self._open[run.episode_id] = _Open(run, own_entity=entity_id is None)
+            self._open[run.episode_id] = run
         return run
 
-    def _running(self, run: OpenEpisode) -> _Open:
+    def _running(self, run: OpenEpisode) -> OpenEpisode:
         an_open_episode("run", run)
         if run.closed:
             raise EpisodeEndedError(
                 f"episode {run.episode_id} is closed: begin another one for further steps"
             )
-        found = self._open.get(run.episode_id)
-        if found is None or found.run is not run:
+        if self._open.get(run.episode_id) is not run:
             raise UnknownError(
                 f"episode {run.episode_id} was begun elsewhere: use the memory that began it"
             )
-        return found
+        return run
 
     @checked(
         cue=lambda _, value: checked_cue(value),
@@ -515,7 +501,7 @@ class ActiveMemory:
             A vector that cannot be compared.
         """
         self.notice()
-        run = self._current if episode is None else self._running(episode).run
+        run = self._current if episode is None else self._running(episode)
         if run is not None and run.closed:
             run = None
         cue = self._ranker.locate(cue, run)
@@ -532,7 +518,7 @@ class ActiveMemory:
         most = k if self.order is None else k * self._ranker.pool
         # What was found must still be there when it is read.
         with self.record.reading():
-            found = self._ranker.rank(cue, where, most, asker=asker, distinct=distinct, run=run)
+            found = self._ranker.rank(cue, where, most, asker=asker, distinct=distinct)
         hits, chances, drawn = found.hits, None, None
         if self.order is not None:
             hits, chances = self.order.draw(found.hits, k, number)
@@ -692,8 +678,8 @@ class ActiveMemory:
             raise EpisodeEndedError(
                 f"episode {number} is closed: begin another one for further steps"
             )
-        running = self._open.get(number)
-        if running is None:
+        run = self._open.get(number)
+        if run is None:
             raise UnknownError(
                 f"decision {decision.decision_id} belongs to no episode of this memory: "
                 "begin an episode before recall"
@@ -708,8 +694,7 @@ class ActiveMemory:
                     f"node {min(set(nodes) - own)} was followed, but decision "
                     f"{decision.decision_id} has no such hit: give hits of this decision"
                 )
-        run, taken = running.run, running.taken
-        if any(one.decision.decision_id == decision.decision_id for one in taken):
+        if any(one.decision.decision_id == decision.decision_id for one in run.taken):
             raise EpisodeEndedError(
                 f"decision {decision.decision_id} was acted on already: recall again, or record "
                 "the step without advice with step()"
@@ -732,7 +717,7 @@ class ActiveMemory:
             rendered=decision.rendered if rendered is None else rendered,
             predicted=self._ranker.expected_success(decision, action, nodes),
         )
-        taken.append(Taken(done, place))
+        run.taken.append(Taken(done, place))
         return done
 
     def step(
@@ -817,12 +802,9 @@ class ActiveMemory:
             The exposure is outside [0, 1].
         """
         exposure = a_share("exposure", exposure)
-        running = self._running(run)
-        episode = self.recorder.outcome(run, reward)
-        won = float(reward) > self.success_above
-        outcome = Outcome(episode, running.taken, won, exposure, running.own_entity)
+        self._running(run)
         try:
-            return self._models.learn(run, outcome)
+            return self._models.close(run, reward, exposure)
         finally:
             if run.closed:
                 self._end(run)
@@ -939,8 +921,8 @@ class ActiveMemory:
             not log decisions.
         """
         number = decision if isinstance(decision, int) else decision.decision_id
-        for running in self._open.values():
-            for one in running.taken:
+        for run in self._open.values():
+            for one in run.taken:
                 if one.decision.decision_id == number:
                     return Attribution.of(one.decision, {})
         row = self.record.decision(number)

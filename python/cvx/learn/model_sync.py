@@ -396,16 +396,27 @@ class LearnedModels:
                 told.append(episode if left == episode.steps else replace(episode, steps=left))
         return told
 
-    def learn(self, run: OpenEpisode, outcome: Outcome) -> Episode:
-        """Write an outcome down, all of it or nothing; then take it in.
+    def close(self, run: OpenEpisode, reward: float, exposure: float = 1.0) -> Episode:
+        """Write the outcome of an episode down, all of it or nothing; then take it in.
 
         An error after it was written leaves the episode closed, and the rest for the next call.
+
+        Parameters
+        ----------
+        run : OpenEpisode
+        reward : float
+            In [0, 1].
+        exposure : float, default 1.0
+            Below 1 it was cut off: the chance that a success had shown by then.
 
         Returns
         -------
         Episode
             With the nodes of its steps, if they are to go into the index.
         """
+        closing = self.recorder.outcome(run, reward)
+        won = float(reward) > self.rules.success_above
+        outcome = Outcome(run, closing, run.taken, won, exposure)
         update = None
         try:
             with ExitStack() as held:
@@ -482,13 +493,13 @@ class LearnedModels:
 
     def _renumbered(self, outcome: Outcome) -> Outcome:
         """Return an outcome with numbers that no other process has used meanwhile."""
-        episode, number = outcome.episode, outcome.episode.episode_id
+        run, episode, number = outcome.run, outcome.episode, outcome.episode.episode_id
         used = self.record.query("SELECT 1 FROM episodes WHERE episode_id = ?", (number,))
-        if number is None or outcome.stored or not (number in self._known or used):
+        if number is None or run.stored or not (number in self._known or used):
             return outcome
         new_number, new_entity = self.record.next_ids()
-        entity = new_entity if outcome.own_entity else episode.entity_id
-        name = None if outcome.own_entity else episode.entity
+        entity = new_entity if run.own_entity else episode.entity_id
+        name = None if run.own_entity else episode.entity
         steps = (
             replace(step, episode_id=new_number, entity_id=entity, entity=name)
             for step in episode.steps

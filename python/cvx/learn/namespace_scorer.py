@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
-import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cvx.learn.attribution import Taught
+from cvx.learn.attribution import Taken, Taught, decision_of, weight_samples
 from cvx.scoring import LearnedWeights, Scorer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cvx.learn.model_sync import LearnedModels
+
+
+_NOTHING = Taught([], [], [])
 
 
 class NamespaceScorer:
@@ -103,9 +107,7 @@ def logged(models: LearnedModels, namespace: str, weights: LearnedWeights) -> Ta
 
     The newest samples, as many as the window of the weights holds; none of a source in quarantine.
     """
-    rows: list[list[float]] = []
-    labels: list[float] = []
-    propensities: list[float] = []
+    found: list[tuple[Sequence[float], float, float]] = []
     whose = dict(models.record.query("SELECT episode_id, namespace FROM episodes"))
     doubted = models.doubted()
     for decision in models.record.newest_decisions():
@@ -118,18 +120,8 @@ def logged(models: LearnedModels, namespace: str, weights: LearnedWeights) -> Ta
         won = float(decision["outcome"]) > models.rules.success_above
         if not won and not models.rules.learn_from_failures:
             continue
-        chances: Any = decision["record"].get("propensities", ())
-        if len(chances) != len(decision["hits"]):
-            # Not sampled; or a context, which keeps the chances of what it showed alone.
-            chances = [math.nan] * len(decision["hits"])
-        for (node, _, _, _, factors), chance in reversed(
-            [*zip(decision["hits"], chances, strict=True)]
-        ):
-            values = {name: value for name, value, _ in factors}
-            if node in decision["followed"] and values.keys() >= set(weights.names):
-                rows.append([values[name] for name in weights.names])
-                labels.append(float(won))
-                propensities.append(chance)
-        if len(rows) >= weights.window:
+        taught = weight_samples([Taken(decision_of(decision), 0)], weights.names, won)
+        found += reversed([*zip(*taught, strict=True)])
+        if len(found) >= weights.window:
             break
-    return Taught(rows[::-1], labels[::-1], propensities[::-1])
+    return Taught(*([*told] for told in zip(*found[::-1], strict=True))) if found else _NOTHING

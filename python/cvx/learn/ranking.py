@@ -57,7 +57,7 @@ class Ranker:
         What is known.
     embedder : Embedder
         For cues without a vector.
-    edge_boost, temporal_context, pool, phase
+    edge_boost, temporal_context, pool
         As for ``ActiveMemory``.
     age_unit : float
         How much of the timestamps is 1 in an age.
@@ -68,7 +68,6 @@ class Ranker:
     edge_boost: Mapping[str, float] | None
     temporal_context: int
     pool: int
-    phase: bool
     age_unit: float
 
     def locate(self, cue: Cue, run: OpenEpisode | None) -> Cue:
@@ -105,7 +104,6 @@ class Ranker:
         *,
         asker: str,
         distinct: Distinct | None,
-        run: OpenEpisode | None,
     ) -> RankedHits:
         """Search, score and rank.
 
@@ -121,19 +119,14 @@ class Ranker:
             The namespace that asks: kinds of action are scored by what it may read.
         distinct : {"episode", "entity", None}
             Of what only the best hit counts.
-        run : OpenEpisode, optional
-            The episode it is for: what was done in it so far is its phase.
         """
         assert cue.vector is not None
         mdp, index = self.models.mdp_of(asker), self.models.index
-        phase = None
-        if run is not None and mdp is not None and self.phase:
-            phase = mdp.phase(step.action for step in run.steps)
         region, scores = None, list[tuple[str, float]]()
         if mdp is not None and len(mdp) and len(index):
             region = mdp.assign(cue.vector)
-            scores = mdp.best_action(region, cue.task_type, phase)
-        context = self._context(asker, cue, region, dict(scores), phase)
+            scores = mdp.best_action(region, cue.task_type)
+        context = self._context(asker, cue, region, dict(scores))
         wanted = k * self.pool
         while True:
             n, found = self._search(cue.vector, wanted, where)
@@ -175,7 +168,6 @@ class Ranker:
         cue: Cue,
         region: int | None,
         action_scores: dict[str, float],
-        phase: str | None,
     ) -> ScoringContext:
         models, task = self.models, cue.task_type
         mdp, usage = models.mdp_of(asker), models.usage_of(asker)
@@ -187,7 +179,7 @@ class Ranker:
             kind = rules.action_type(hit.action)
             known = action_scores.get(kind)
             if known is None:
-                known = mdp.success(region, kind, task, phase)
+                known = mdp.success(region, kind, task)
                 action_scores[kind] = known = 0.5 if known is None else known
             return known
 

@@ -24,7 +24,7 @@ from cvx.errors import (
 )
 from cvx.learn.advisor import Observation
 from cvx.learn.advisor.types import MOST_REWARD, restored_action
-from cvx.learn.attribution import Outcome, Taken
+from cvx.learn.attribution import Taken, decision_of
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.model_sync import TakenBackError
 from cvx.memory.advice import Advice, Asked, Option, as_text, same
@@ -104,7 +104,6 @@ class RunningEpisode:
         self._advice: tuple[Advice, Observation] | None = None
         self._seen: Observation | None = None
         self._given: list[Hashable] | None = None
-        self._taken: list[Taken] = []
         self._shown: list[tuple[int, tuple[Hit, ...]]] = []
         self._followed: dict[int, list[int]] = {}
         self._listed = _last_actions(run.steps)
@@ -418,7 +417,7 @@ class RunningEpisode:
         self._stored += 1
         self._listed = actions
         if taken is not None:
-            self._taken.append(taken)
+            run.taken.append(taken)
         return event
 
     def _decided(
@@ -462,33 +461,6 @@ class RunningEpisode:
             noted["predicted"] = decision.predicted
         return Taken(decision, len(self._run.steps), noted)
 
-    def restore_decisions(self) -> None:
-        """Take up the advice that was acted on before, from the record."""
-        for row in self._advisors.shared.record.decisions(self.id):
-            asked = row["cue"]
-            cue = Cue(
-                goal=asked["goal"],
-                step=asked["step"],
-                task_type=asked["task_type"],
-                place=asked["place"],
-            )
-            hits = (
-                Hit(node, distance, score, 1.0 - distance, entity, 0)
-                for node, entity, distance, score, *_ in row["hits"]
-            )
-            decision = Decision(
-                row["decision_id"],
-                cue,
-                tuple(hits),
-                action_scores=tuple((action, score) for action, score in row["action_scores"]),
-                episode_id=self.id,
-                action=row["action"],
-                followed=tuple(row["followed"]),
-                predicted=row["record"].get("predicted"),
-                namespace=self.namespace,
-            )
-            self._taken.append(Taken(decision, asked["place"] or 0, row["record"]))
-
     def _follow_shown(self, action: str) -> None:
         for decision, hits in self._shown:
             taken = [hit.event.id for hit in hits if hit.event and hit.event.action == action]
@@ -528,7 +500,7 @@ class RunningEpisode:
             self._learner.catch_up()
             if len(run.steps) < self._stored:
                 # What was decided went with the step that was erased.
-                self._taken.clear()
+                run.taken.clear()
             self._check_unit(outcome)
             told: dict[str, Any] = {}
             total = math.fsum(float(step.metadata.get("reward", 0.0)) for step in run.steps)
@@ -541,11 +513,10 @@ class RunningEpisode:
                 told["last"] = _kept(last)
             reward = self._rank(total) if outcome is None else float(outcome)
             before, run.metadata = run.metadata, told
-            won = reward > self._advisors.loop.success_above
             # Neither a time that ran out nor a return below others' proves that advice was bad.
             exposure = 0.0 if truncated or outcome is None else 1.0
             try:
-                run.steps[:] = self._learned(reward, won, exposure).steps
+                run.steps[:] = self._closed(reward, exposure).steps
             finally:
                 if not run.closed:
                     run.metadata = before
@@ -556,15 +527,12 @@ class RunningEpisode:
                 self._memory._recaller.find_false(self.namespace, failing)
             self._give_feedback(reward)
 
-    def _learned(self, reward: float, won: bool, exposure: float) -> Episode:
+    def _closed(self, reward: float, exposure: float) -> Episode:
         """Write the outcome down and learn from it; return the episode as it was closed."""
         while True:
-            loop = self._advisors.loop
-            closed = loop.recorder.outcome(self._run, reward)
-            outcome = Outcome(closed, self._taken, won, exposure, stored=True)
             # Another thread may have taken back what the loop had learned meanwhile.
             with suppress(TakenBackError):
-                return loop.models.learn(self._run, outcome)
+                return self._advisors.loop.models.close(self._run, reward, exposure)
 
     def _check_unit(self, outcome: float | np.bool | None) -> None:
         task = task_of(self._run)
@@ -718,7 +686,7 @@ def begin(
         trust=trust,
         visibility=visibility,
     )
-    run.entity = entity
+    run.entity, run.stored = entity, True
     with advisors.shared.writing() as write:
         if entity is None:
             run.entity_id = max(run.entity_id, write.next_own_entity())
@@ -756,6 +724,11 @@ def take_up(
         visibility=told.get("visibility", "private"),
         steps=list(found.steps),
         entity=found.entity,
+        stored=True,
+        taken=[
+            Taken(decision_of(row), row["cue"]["place"] or 0, row["record"])
+            for row in record.decisions(number)
+        ],
     )
     holder = int(told.get("holder", 0)) + 1
     with advisors.shared.writing() as write:
@@ -763,6 +736,4 @@ def take_up(
     advisors.caught_up()
     also = identity.also if found.namespace == identity.namespace else ()
     learner = advisors.learner(found.namespace, also, history)
-    made = RunningEpisode(memory, advisors, run, learner, holder)
-    made.restore_decisions()
-    return made
+    return RunningEpisode(memory, advisors, run, learner, holder)

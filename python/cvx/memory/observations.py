@@ -146,7 +146,9 @@ def read_observation(value: Any, embed: Callable[[str], Vector | None]) -> Obser
             )
         return Observation(text, embed(text))
     try:
-        row = np.array(value, dtype=np.float32)
+        # What is too large for this type is infinite in it, and refused as such.
+        with np.errstate(over="ignore"):
+            row = np.array(value, dtype=np.float32)
     except (TypeError, ValueError):
         raise wrong("observation", value, "a text, or a list of numbers") from None
     if row.ndim == 0:

@@ -11,7 +11,7 @@ from cvx.store import Writer
 from cvx.store.rows import event_context
 from cvx.types import Decision, Hit
 
-SOME, MUCH = 512, 2_048
+SOME, MUCH = 256, 2_048
 """Sizes from which it is worth a transaction of its own: where nobody has to be waited for, and
 where somebody else is writing."""
 _DECISION = 32
@@ -80,7 +80,8 @@ class UsageBuffer:
             shown = {_event(hit) for decision, _ in self.decided.values() for hit in decision.hits}
             gone = _gone(write, {*self.retrieved, *self.used, *shown})
         write.add_usage(
-            {event_context(event): n for event, n in self.retrieved.items() if event not in gone}
+            {event_context(event): n for event, n in self.retrieved.items() if event not in gone},
+            {event: time for event, time in self.used.items() if event not in gone},
         )
         decided = []
         for decision, noted in self.decided.values():
@@ -95,7 +96,6 @@ class UsageBuffer:
                 noted = noted and {**noted, "cue_hash": ""}
             decided.append((decision, noted))
         write.add_decisions(decided, replace=True)
-        write.touch({event: time for event, time in self.used.items() if event not in gone})
 
     def join(self, earlier: UsageBuffer) -> None:
         """Take back what could not be written."""

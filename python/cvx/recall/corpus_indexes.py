@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.store import Record
+from cvx.store.learned_state import MappedRows
 from cvx.types import IntArray
 
 if TYPE_CHECKING:
@@ -45,8 +46,10 @@ class GrowingColumn:
         self.rows = self._room
 
     def hold(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Hold these rows instead of its own; returns them."""
-        self._room = self.rows = rows.view(self._room.dtype)
+        """Hold these rows instead of its own, with the room that they have; returns them."""
+        room = getattr(rows, "room", rows) if isinstance(rows, MappedRows) else rows
+        self._room = room.view(self._room.dtype)
+        self.rows = self._room[: len(rows)]
         return self.rows
 
     def extend(self, new: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -90,8 +93,9 @@ class Timelines:
     def __init__(self, gap: int) -> None:
         self._gap = gap
         self._streams: dict[tuple[int, str, object], int] = {}
-        self._gaps: list[int] = []
-        self._tails: dict[int, int] = {}
+        # By stream: how far apart its rows may lie, and its last row.
+        self._gaps, self._tails = GrowingColumn(np.int64), GrowingColumn(np.int64)
+        self._new_gaps: list[int] = []
         self._next_session = 0
         self._waits = False
         self._stream_of, *self._columns = (GrowingColumn(np.int64) for _ in range(4))
@@ -127,6 +131,9 @@ class Timelines:
             self._stream(*row)
             for row in zip(spaces.tolist(), sessions, spoken, episodes.tolist(), strict=True)
         ]
+        self._gaps.extend(self._new_gaps)
+        self._tails.extend([-1] * len(self._new_gaps))
+        self._new_gaps.clear()
         self._stream_of.extend(streams)
         nothing = np.full(len(streams), -1, dtype=np.int64)
         self.sessions, self.before, self.after = (
@@ -151,8 +158,8 @@ class Timelines:
         return {
             "columns": [column.rows for column in (self._stream_of, *self._columns)],
             "streams": [*self._streams],
-            "gaps": np.array(self._gaps, dtype=np.int64),
-            "tails": np.array([*self._tails.items()], dtype=np.int64).reshape(-1, 2),
+            "gaps": self._gaps.rows,
+            "tails": self._tails.rows,
             "next": self._next_session,
         }
 
@@ -162,8 +169,8 @@ class Timelines:
             column.hold(rows)
         self.sessions, self.before, self.after = (column.rows for column in self._columns)
         self._streams = {tuple(key): number for number, key in enumerate(told["streams"])}
-        self._gaps = told["gaps"].tolist()
-        self._tails = dict(told["tails"].tolist())
+        self._gaps.hold(told["gaps"])
+        self._tails.hold(told["tails"])
         self._next_session = int(told["next"])
 
     def _stream(self, space: int, session: object, spoken: bool, episode: int) -> int:
@@ -175,17 +182,17 @@ class Timelines:
         known = self._streams.get(key)
         if known is None:
             known = self._streams[key] = len(self._streams)
-            self._gaps.append({"lines": self._gap, "facts": -1}.get(key[1], _NEVER))
+            self._new_gaps.append({"lines": self._gap, "facts": -1}.get(key[1], _NEVER))
         return known
 
     def _append(self, row: int, stream: int, timestamps: IntArray) -> bool:
         """Put a row behind the last one of its stream; False if it belongs further up."""
-        tail = self._tails.get(stream)
-        self._tails[stream] = row
-        apart = 0 if tail is None else int(timestamps[row]) - int(timestamps[tail])
+        tail = int(self._tails.rows[stream])
+        self._tails.rows[stream] = row
+        apart = 0 if tail < 0 else int(timestamps[row]) - int(timestamps[tail])
         if apart < 0:
             return False
-        if tail is None or apart > self._gaps[stream]:
+        if tail < 0 or apart > self._gaps.rows[stream]:
             self.sessions[row] = self._next_session
             self._next_session += 1
         else:
@@ -198,7 +205,7 @@ class Timelines:
         order = np.lexsort((timestamps, streams))
         time, stream = timestamps[order], streams[order]
         new = np.ones(len(order), dtype=bool)
-        gaps = np.array(self._gaps)[stream]
+        gaps = self._gaps.rows[stream]
         new[1:] = (stream[1:] != stream[:-1]) | (np.diff(time) > gaps[1:])
         self.sessions[order] = np.cumsum(new) - 1
         self._next_session = int(new.sum())
@@ -207,7 +214,7 @@ class Timelines:
         self.after[order] = np.where(ends, -1, np.roll(order, -1))
         last = np.ones(len(order), dtype=bool)
         last[:-1] = stream[1:] != stream[:-1]
-        self._tails = dict(zip(stream[last].tolist(), order[last].tolist(), strict=True))
+        self._tails.rows[stream[last]] = order[last]
 
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W\d_]+)?")

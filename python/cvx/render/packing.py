@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from cvx.errors import InvalidInputError
+from cvx.escaping import quoted
 from cvx.render.block import Entry, Renderer
 from cvx.store.prompt_injection import tags_with_mark
 from cvx.tokens import CountTokens, estimate_tokens
@@ -308,7 +309,8 @@ def _summarised(events: Sequence[Event], budget: Budget, renderer: Renderer) -> 
         text = budget.summarise([event.text for event in events], room)
     except Exception as error:
         return f"summary: {type(error).__name__}: {error}"
-    if not isinstance(text, str) or not text.strip():
+    # What hides, or is half a character, is a space in the block.
+    if not isinstance(text, str) or not quoted(text).strip():
         return f"summary: {text!r:.40} is no text: give one that says something"
     block = renderer.block([renderer.entry(replace(frame, tags=tags_with_mark((), text)), text)])
     size = budget.count(block)

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -24,9 +24,9 @@ SNAPSHOT = re.compile(r"(0|[1-9][0-9]{0,18})\.(json|cvx)")
 """What a snapshot is called: the number of the last change in it."""
 HALF_SNAPSHOT = re.compile(r"[0-9]{1,19}\.(json\.tmp|cvx\.([0-9a-f]{16}|[0-9]+-[0-9]+)\.tmp)")
 """What is renamed into one, and left by a process that was killed before that."""
-LEARNED_STATE = re.compile(r"learned-[0-9a-f]{16}\.bin")
-"""What a file with what was learned is called: by who may read it."""
-HALF_LEARNED_STATE = re.compile(r"learned-[0-9a-f]{16}\.bin\.tmp")
+LEARNED_STATE = re.compile(r"learned-[0-9a-f]{16}\.(bin|seal)")
+"""What a file with what was learned is called, by who may read it, and the seal beside it."""
+HALF_LEARNED_STATE = re.compile(r"learned-[0-9a-f]{16}\.(bin|seal)\.tmp")
 """What is renamed into one."""
 LOST_SNAPSHOT = re.compile(SNAPSHOT.pattern + r"\.lost")
 """One of a history that the record does not know, set aside."""
@@ -53,13 +53,24 @@ def sync_whole(path: Path) -> None:
     sync(path)
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a small file of a store, its owner's alone, all of it or nothing; durable at return."""
+def write_whole(path: Path, content: bytes | Callable[[BinaryIO], None]) -> None:
+    """Write a file of a store, its owner's alone, all of it or nothing; durable at return.
+
+    Parameters
+    ----------
+    path : Path
+        Where it is when it is whole.
+    content : bytes or callable
+        What it holds, or who writes that.
+    """
     beside = path.with_name(f"{path.name}.tmp")
     beside.unlink(missing_ok=True)
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "wb") as file:
-        file.write(content)
+        if callable(content):
+            content(file)
+        else:
+            file.write(content)
         file.flush()
         reach("manifest.written")
         os.fsync(file.fileno())

@@ -3,6 +3,12 @@
 A file is a line of JSON with what it is of, a line that signs it with a key of the user's own, the
 state as JSON, and its arrays. It says nothing that the record does not: one that is damaged, or
 that another user wrote, is passed over.
+
+A large file is mapped: what a process changes of its arrays, and what it puts into the room behind
+them, is its own. To read all of it before the first use would cost more than the use; so it is
+believed where it is the very file that was written and nobody touched it since: a signed file
+beside it says which inode that is, and when it last changed, which no program can set. Anywhere
+else it is held against its digest.
 """
 
 from __future__ import annotations
@@ -11,26 +17,34 @@ import hashlib
 import hmac
 import json
 import math
+import mmap
 import os
 import secrets
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from cvx.store.files import LEARNED_STATE, open_own, regular, write_whole
+from cvx.store.files import LEARNED_STATE, open_own, read_own, regular, write_whole
 from cvx.store.lock import Tail
 from cvx.store.record import Record
 
-_FORMAT = 1
+_FORMAT = 2
 _TYPES = {"<f4", "<f8", "<i8", "<u8", "|u1"}
 _MOST_FILES = 64
 _MOST_HEAD = 1 << 20
 """Bytes of the first line."""
+_HASHED = 1 << 24
+"""A file of so many bytes is read and held against its digest: that takes milliseconds."""
+_ROOM = 8
+"""Behind an array of rows there is room for this part of them more, which takes none on disk."""
+_LINE = 64
+"""Where arrays begin."""
+_NO_RESERVE: int = getattr(mmap, "MAP_NORESERVE", 0)
 
 
 def _key() -> bytes | None:
@@ -58,6 +72,18 @@ def _key() -> bytes | None:
 
 def _signed(key: bytes, head: bytes) -> bytes:
     return hmac.digest(key, head, "sha256").hex().encode()
+
+
+class MappedRows(np.ndarray[Any, np.dtype[Any]]):
+    """Rows of a file, which can be changed, and the room in it that they begin.
+
+    Attributes
+    ----------
+    room : ndarray
+        As long as there is room for rows.
+    """
+
+    room: np.ndarray[Any, np.dtype[Any]]
 
 
 def _path(folder: Path, of: Mapping[str, Any]) -> Path:
@@ -116,21 +142,101 @@ def write_state(
 
     of = {**of, "uuid": record.meta("uuid"), "end": [*record.tail()]}
     body = json.dumps(state, default=place, separators=(",", ":")).encode()
-    raw = b"".join([body, *(array.tobytes() for array in arrays)])
+    digest, end = hashlib.sha256(body), len(body)
+    places: list[tuple[str, Sequence[int], int, int | None]] = []
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+        start = _line(end)
+        room = len(array) + len(array) // _ROOM if array.ndim == 1 else None
+        places.append((array.dtype.str, array.shape, start, room))
+        end = start + array.nbytes // max(len(array), 1) * (room or len(array))
     header = {
         "format": _FORMAT,
         "of": of,
         "body": len(body),
-        "arrays": [[array.dtype.str, array.shape] for array in arrays],
-        "size": len(raw),
-        "digest": hashlib.sha256(raw).hexdigest(),
+        "arrays": places,
+        "size": end,
+        "digest": digest.hexdigest(),
     }
-    head = json.dumps(header, separators=(",", ":")).encode()
+
+    def write(file: BinaryIO) -> None:
+        head = json.dumps(header, separators=(",", ":")).encode()
+        file.write(b"%b\n%b\n" % (head, _signed(key, head)))
+        first = _line(file.tell())
+        file.seek(first)
+        file.write(body)
+        for array, (_, _, start, _) in zip(arrays, places, strict=True):
+            file.seek(first + start)
+            file.write(np.ascontiguousarray(array).data)
+        file.truncate(first + end)
+
     path = _path(folder, of)
-    write_whole(path, b"%b\n%b\n%b" % (head, _signed(key, head), raw))
+    write_whole(path, write)
+    if end > _HASHED:
+        _seal(path, key, digest.hexdigest(), path.stat())
     known = [one for one in folder.iterdir() if LEARNED_STATE.fullmatch(one.name) and regular(one)]
-    for old in sorted(known, key=lambda one: one.stat().st_mtime)[:-_MOST_FILES]:
+    states = [one for one in known if one.suffix == ".bin"]
+    for old in sorted(states, key=lambda one: one.stat().st_mtime)[:-_MOST_FILES]:
         old.unlink(missing_ok=True)
+        old.with_suffix(".seal").unlink(missing_ok=True)
+
+
+def _sealed(key: bytes, digest: str, there: os.stat_result) -> bytes:
+    """Return what says that a file is the one whose content has a digest."""
+    said = f"seal {digest} {there.st_dev} {there.st_ino} {there.st_ctime_ns} {there.st_size}"
+    return _signed(key, said.encode())
+
+
+def _seal(path: Path, key: bytes, digest: str, there: os.stat_result) -> None:
+    with suppress(OSError):
+        write_whole(path.with_suffix(".seal"), _sealed(key, digest, there))
+
+
+def _is_sealed(path: Path, key: bytes, digest: str, there: os.stat_result) -> bool:
+    with suppress(OSError):
+        seal = read_own(path.with_suffix(".seal"))
+        return hmac.compare_digest(seal, _sealed(key, digest, there))
+    return False
+
+
+def _raw(file: BinaryIO, size: int) -> bytearray | mmap.mmap:
+    """Return the bytes of a file, which the caller may change for itself."""
+    if size <= _HASHED:
+        file.seek(0)
+        return bytearray(file.read(size))
+    kind, access = mmap.MAP_PRIVATE | _NO_RESERVE, mmap.PROT_READ | mmap.PROT_WRITE
+    return mmap.mmap(file.fileno(), size, flags=kind, prot=access)
+
+
+def _line(end: int) -> int:
+    """Return where what comes next begins."""
+    return -(-end // _LINE) * _LINE
+
+
+def _rows(
+    raw: bytearray | mmap.mmap,
+    first: int,
+    kind: str,
+    shape: Sequence[int],
+    start: int,
+    room: int | None,
+) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return an array of a file.
+
+    Raises
+    ------
+    ValueError
+        It is none of a state, or goes beyond the file.
+    """
+    if kind not in _TYPES:
+        raise ValueError(f"{kind} is no type of a state")
+    if room is None:
+        found = np.frombuffer(raw, kind, math.prod(shape), first + start)
+        return found.reshape(tuple(shape))
+    whole = np.frombuffer(raw, kind, room, first + start)
+    rows = whole[: shape[0]].view(MappedRows)
+    rows.room = whole
+    return rows
 
 
 def read_state(
@@ -157,29 +263,34 @@ def read_state(
             # Nothing of it is believed before.
             if not hmac.compare_digest(signed, _signed(key, head)):
                 return None
-            header = json.loads(head)
-            raw = file.read(header["size"] + 1)
+            header, there = json.loads(head), os.fstat(file.fileno())
+            first = _line(file.tell())
+            if header["format"] != _FORMAT or there.st_size != first + header["size"]:
+                return None
+            raw = _raw(file, there.st_size)
         found = header["of"]
-        if header["format"] != _FORMAT or header["digest"] != hashlib.sha256(raw).hexdigest():
-            return None
         wanted = {**of, "uuid": record.meta("uuid")}
         if any(found.get(name) != value for name, value in wanted.items()):
             return None
         end = Tail(*found["end"])
         if not record.reaches(end):
             return None
-        at, arrays = header["body"], []
-        for kind, shape in header["arrays"]:
-            if kind not in _TYPES:
+        body = bytes(raw[first : first + header["body"]])
+        arrays = [_rows(raw, first, *place) for place in header["arrays"]]
+        told = header["digest"]
+        if isinstance(raw, bytearray) or not _is_sealed(path, key, told, there):
+            digest = hashlib.sha256(body)
+            for array in arrays:
+                digest.update(array.data)
+            if digest.hexdigest() != told:
                 return None
-            array = np.frombuffer(raw, kind, math.prod(shape), at).reshape(shape)
-            at += array.nbytes
-            # Without a copy each would hold the whole file.
-            arrays.append(array.copy())
+            if not isinstance(raw, bytearray) and not record.frozen:
+                # Such as in a copy of the folder: the next one need not read it all.
+                _seal(path, key, told, there)
 
         def placed(told: dict[str, Any]) -> Any:
             return arrays[told["array"]] if [*told] == ["array"] else told
 
-        return json.loads(raw[: header["body"]], object_hook=placed), found, end.seq
+        return json.loads(body, object_hook=placed), found, end.seq
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None

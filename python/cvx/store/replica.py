@@ -14,6 +14,7 @@ from cvx.errors import (
     CvxError,
     DamagedRowsWarning,
     DamagedStoreError,
+    SnapshotError,
     StoreError,
     UnknownError,
     warn,
@@ -64,6 +65,8 @@ class Replica:
         How many rows of the journal changed the index, since this object was made.
     incomplete : bool
         Whether damaged rows, or rows that the index refuses, are left out of it.
+    refused : list of str
+        Why the snapshot that it came from was given up after it was opened.
     """
 
     def __init__(
@@ -77,7 +80,9 @@ class Replica:
         self.rebuilds = 0
         self.changes = 0
         self.incomplete = False
+        self.refused: list[str] = []
         self._stale = False
+        self._replaying = False
         self._behind = 0
         self._version: Tail | None = None
         if loaded is None:
@@ -85,9 +90,10 @@ class Replica:
             self.rebuild()
         else:
             self.index, self.seq = loaded
+            self.index.mend_by(self._mend)
             tail = record.tail().seq
             # The snapshot of a view of the past may be of today.
-            self._stale = self.seq > tail and not self._take_back(tail)
+            self._stale = self.seq > tail and not self._taken_back(tail)
             self.catch_up()
         record.follow(self)
 
@@ -105,6 +111,17 @@ class Replica:
                 self.catch_up()
             except CvxError:
                 self._stale = True
+
+    def _mend(self) -> bool:
+        """Build the index anew after it read rows of its snapshot that are damaged.
+
+        In the middle of a replay the error is raised, and who replays builds it anew.
+        """
+        if self._replaying:
+            return False
+        self.refused.append("its rows are not what was written")
+        self.rebuild()
+        return True
 
     def taken_back(self) -> None:
         """Be built anew at the next use: the index holds what the record never had."""
@@ -134,10 +151,13 @@ class Replica:
             erased = False
             for seq, op, body in _joined(unread):
                 try:
+                    self._replaying = True
                     applied = self._apply(op, body)
                 except _REFUSED:
                     # Not what cvx writes: the rows themselves say what is.
                     applied = False
+                finally:
+                    self._replaying = False
                 if not applied:
                     self.rebuild()
                     return
@@ -151,6 +171,15 @@ class Replica:
             _fill(self.index, _next_node(self.record, self.index))
             self._behind = 0
             self._tell_what_is_left_out(known)
+
+    def _taken_back(self, tail: int) -> bool:
+        self._replaying = True
+        try:
+            return self._take_back(tail)
+        except SnapshotError:
+            return False
+        finally:
+            self._replaying = False
 
     def _take_back(self, tail: int) -> bool:
         """Let an index be what it was at the end of a view of the past; False if it cannot.

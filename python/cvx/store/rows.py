@@ -82,7 +82,12 @@ def row_crc(*values: object) -> int:
     True
     """
     # ASCII JSON is the same on every version of Python, which repr() is not.
-    return row_checksums([(*values, None)])[0]
+    return row_crcs([values])[0]
+
+
+def row_crcs(some: Sequence[tuple[object, ...]]) -> list[int]:
+    """Return the checksums of several rows, see ``row_crc``."""
+    return row_checksums([(*row, None) for row in some])
 
 
 def whole(row: tuple[object, ...]) -> bool:

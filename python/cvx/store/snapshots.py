@@ -229,8 +229,8 @@ class Snapshots:
         sync(self.folder)
 
 
-def load(path: Path, size: int) -> RawIndex:
-    """Read a snapshot of so many bytes, mapped, with everything in it checked.
+def load(path: Path, size: int, *, verify: bool = False) -> RawIndex:
+    """Open a snapshot of so many bytes, mapped; rows are checked when they are first read, or now.
 
     Raises
     ------
@@ -239,4 +239,4 @@ def load(path: Path, size: int) -> RawIndex:
     """
     if path.stat().st_size != size:
         raise SnapshotError(f"it has {path.stat().st_size} bytes, {size} were written")
-    return RawIndex.load(path, verify=True, mmap=True)
+    return RawIndex.load(path, verify=verify, mmap=True)

@@ -392,7 +392,10 @@ class Store:
             "snapshot_seq": self._written,
             "rebuilds": self.replica.rebuilds,
             "damaged": list(self.record.damaged),
-            "snapshots_refused": [] if self.snapshots is None else list(self.snapshots.refused),
+            "snapshots_refused": [
+                *([] if self.snapshots is None else self.snapshots.refused),
+                *self.replica.refused,
+            ],
             "embedder": self._kind.embedder,
             "index": self.index.stats(),
         }

@@ -8,6 +8,7 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from numbers import Real
 from typing import Any
 
@@ -37,6 +38,8 @@ from cvx.types import UNNAMED_ENTITIES, Decision, Edge, Episode, Event, Vector
 from cvx.validation import LAST_RECORDED, check_edge, check_episode, storable_text
 
 _COUNTERS = ("next_node", "next_event", "next_decision")
+_AT_ONCE = 1_000
+"""Rows of so many are in memory with their checksums before they are stored."""
 
 
 def _counter(name: str, told: object) -> int:
@@ -539,19 +542,32 @@ class Writer:
         new = {context: counted for context, *counted in counts}
         self._set_counts(new, lambda context, *old: (*new[context], old[-1]))
 
-    def add_usage(self, counts: Mapping[str, int]) -> None:
-        """Add to how often contexts were retrieved."""
-        self._set_counts(counts, lambda context, n, *rest: (n + counts[context], *rest))
+    def add_usage(self, counts: Mapping[str, int], used: Mapping[int, int] | None = None) -> None:
+        """Add to how often contexts were retrieved, and note when events were used last.
+
+        Parameters
+        ----------
+        counts : mapping of str to int
+            By context, how often more.
+        used : mapping of int to int, optional
+            By event, when it was used, in the unit of its timestamp; the later time stays.
+        """
+        times = {event_context(event): time for event, time in (used or {}).items()}
+
+        def added(context: str, retrieved: int, *rest: Any) -> tuple[Any, ...]:
+            *use, last = rest
+            time = times.get(context, last)
+            return (
+                retrieved + counts.get(context, 0),
+                *use,
+                time if last is None else max(time, last),
+            )
+
+        self._set_counts({**counts, **times}, added)
 
     def touch(self, events: Mapping[int, int]) -> None:
         """Note when events were used last, in the unit of their timestamps; the later one stays."""
-        used = {event_context(event): time for event, time in events.items()}
-
-        def later(context: str, *old: Any) -> tuple[Any, ...]:
-            *counts, last = old
-            return *counts, used[context] if last is None else max(used[context], last)
-
-        self._set_counts(used, later)
+        self.add_usage({}, events)
 
     def count_use(self, contexts: Mapping[str, bool], *, by: int = 1) -> None:
         """Add one to how often contexts were followed, and to helped where that is true.
@@ -630,9 +646,10 @@ class Writer:
         self, table: str, values: Iterable[tuple[object, ...]], *, replace: bool = False
     ) -> None:
         """Store rows with their checksums."""
-        self._db.executemany(
-            rows.insert_sql(table, replace=replace), ((*row, rows.row_crc(*row)) for row in values)
-        )
+        waiting, sql = iter(values), rows.insert_sql(table, replace=replace)
+        while some := list(islice(waiting, _AT_ONCE)):
+            sums = rows.row_crcs(some)
+            self._db.executemany(sql, [(*row, crc) for row, crc in zip(some, sums, strict=True)])
 
     def _overwrite(
         self,

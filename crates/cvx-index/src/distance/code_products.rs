@@ -1,5 +1,7 @@
 //! Inner products of 8-bit codes: whole numbers, the same on every instruction set.
 
+use std::ops::Range;
+
 use super::prefetch::{prefetch, prefetch_at};
 
 /// Components in a cache line.
@@ -59,6 +61,20 @@ impl<'a> CodeRows<'a> {
             self.chunks
                 .get_unchecked(at * self.width..(at + 1) * self.width)
         }
+    }
+
+    /// All rows as bytes.
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        bytemuck::cast_slice(self.chunks)
+    }
+
+    /// Where the row of a place begins and ends, in bytes.
+    #[inline(always)]
+    pub(crate) fn place(&self, at: u32) -> Range<usize> {
+        let size = self.width * size_of::<Chunk>();
+        let start = at as usize * size;
+        start..start + size
     }
 
     /// Asks for the row at a place.

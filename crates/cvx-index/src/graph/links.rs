@@ -85,13 +85,7 @@ impl Links {
 
     #[inline(always)]
     pub(crate) fn neighbors(&self, node: Slot, level: usize) -> &[Slot] {
-        let (table, row) = (self.slices(), self.row(node, level));
-        let table = if level == 0 {
-            table.ground
-        } else {
-            table.upper
-        };
-        links_of(&table[row..], self.most(level))
+        self.slices().neighbors(node, level)
     }
 
     /// The links of a node to slots before `end`, level by level.
@@ -215,7 +209,9 @@ impl<'a> LinkSlices<'a> {
             return links_of(self.ground_row(node), 2 * self.m);
         }
         let row = self.upper_at[node.index()] as usize + (level - 1) * (self.m + 1);
-        links_of(&self.upper[row..], self.m)
+        // A file that was overwritten while it is open may say anything.
+        let row = self.upper.get(row..).and_then(|row| row.get(..=self.m));
+        row.map_or(&[], |row| links_of(row, self.m))
     }
 
     /// Asks for the links of a node at the ground.

@@ -4,6 +4,7 @@
 //! whatever is used as an index later is held against its bounds here.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use bytemuck::Pod;
 use serde::Deserialize;
@@ -13,6 +14,7 @@ use super::container::Header;
 use super::{MOST_EPOCHS, Meta, Name, corrupted, format_v1, plain, section_names};
 use crate::columns::column::Column;
 use crate::columns::ids::Ids;
+use crate::columns::pieces::Pieces;
 use crate::columns::{Columns, EMBEDDED, LIVE};
 use crate::edges::{FlatEdges, TypedEdgeLayer};
 use crate::error::{Error, Result};
@@ -24,12 +26,15 @@ use crate::index::region_epoch::RegionEpoch;
 use crate::index::{MOST_NODES, TemporalIndex};
 use crate::vectors::codes::CodeTables;
 
+/// The first format that has checksums of pieces.
+const PIECEWISE: u32 = 4;
+
 /// A snapshot of the second format or a later one whose header is sound.
 struct Sections<'a> {
     version: u32,
     source: Source<'a>,
     header: Header,
-    /// Whether rows are held against their checksums.
+    /// Whether rows and codes are held against their checksums at once.
     verified: bool,
 }
 
@@ -37,10 +42,20 @@ impl Sections<'_> {
     /// A table whose checksum holds, in the file where that is mapped.
     fn column<T: Pod>(&self, name: Name) -> Result<Column<T>> {
         let column = self.source.column(name, self.header.place(name))?;
-        if self.verified || !section_names::CHECKED_ON_REQUEST.contains(&name) {
+        if self.verified || !section_names::CHECKED_WHEN_READ.contains(&name) {
             self.header.verify(name, bytemuck::cast_slice(&column))?;
         }
         Ok(column)
+    }
+
+    /// The checksums of the pieces of a table, unless it was checked as a whole.
+    fn pieces<T: Pod>(&self, name: Name, table: &Column<T>) -> Result<Option<Arc<Pieces>>> {
+        if self.version < PIECEWISE {
+            return Ok(None);
+        }
+        let pieces = Pieces::unread(self.column(name)?, size_of_val(&**table));
+        let pieces = pieces.ok_or_else(|| corrupted(name, "another number of checksums"))?;
+        Ok((!self.verified).then(|| Arc::new(pieces)))
     }
 
     /// A table in memory.
@@ -64,7 +79,7 @@ impl TemporalIndex {
             version,
             header: Header::read(version, &source)?,
             source,
-            verified,
+            verified: verified || version < PIECEWISE,
         })?;
         if verified {
             let unsound = |reason| corrupted(section_names::ROWS, reason);
@@ -87,8 +102,9 @@ impl TemporalIndex {
         let mut index = Self::new(meta.params.clone())
             .map_err(|error| corrupted(section_names::META, error))?;
         index.columns = columns(sections, &meta)?;
-        index.links = links(sections, &meta, &index.columns)?;
-        index.map_rows(sections, &meta)?;
+        let scales = sections.column(section_names::SCALES)?;
+        index.links = links(sections, &meta, &index.columns, &scales)?;
+        index.map_rows(sections, &meta, scales)?;
         index.postings = postings(sections, &index.columns)?;
         index.timelines = Timelines::loaded(lines(sections, &index.columns)?);
         index.edges = match sections.version {
@@ -105,7 +121,12 @@ impl TemporalIndex {
         Ok(index)
     }
 
-    fn map_rows(&mut self, sections: &Sections<'_>, meta: &Meta) -> Result<()> {
+    fn map_rows(
+        &mut self,
+        sections: &Sections<'_>,
+        meta: &Meta,
+        scales: Column<f32>,
+    ) -> Result<()> {
         let rows: Column<f32> = sections.column(section_names::ROWS)?;
         let dim = self.params.dim;
         let count = rows.len() / dim;
@@ -119,10 +140,13 @@ impl TemporalIndex {
             .check_center(meta.center.as_deref(), std::iter::empty())
             .map_err(|error| corrupted(section_names::META, error))?;
         self.vectors.set_center(meta.center.clone());
-        self.vectors.restore(rows);
+        let row_pieces = sections.pieces(section_names::ROW_SUMS, &rows)?;
+        self.vectors.restore(rows, row_pieces);
+        let rows = sections.column(section_names::CODES)?;
         let tables = CodeTables {
-            rows: sections.column(section_names::CODES)?,
-            scales: sections.column(section_names::SCALES)?,
+            pieces: sections.pieces(section_names::CODE_SUMS, &rows)?,
+            rows,
+            scales,
             bases: sections.column(section_names::BASES)?,
         };
         let nodes = self.links.table_len();
@@ -167,14 +191,13 @@ fn columns(sections: &Sections<'_>, meta: &Meta) -> Result<Columns> {
 }
 
 /// The graph, which holds the embedded nodes and no others.
-fn links(sections: &Sections<'_>, meta: &Meta, columns: &Columns) -> Result<Links> {
+fn links(sections: &Sections<'_>, meta: &Meta, columns: &Columns, scales: &[f32]) -> Result<Links> {
     let tables = LinkTables {
         levels: sections.table(section_names::LEVELS)?,
         ground: sections.column(section_names::GROUND)?,
-        upper_at: sections.table(section_names::UPPER_AT)?,
-        upper: sections.table(section_names::UPPER)?,
+        upper_at: sections.column(section_names::UPPER_AT)?,
+        upper: sections.column(section_names::UPPER)?,
     };
-    let scales: Column<f32> = sections.column(section_names::SCALES)?;
     let is_erased = |node: Slot| scales.get(node.index()).is_some_and(|scale| scale.is_nan());
     Links::restored(meta.params.m, tables, meta.entry, is_erased)
         .filter(|links| {

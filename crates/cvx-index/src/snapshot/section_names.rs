@@ -23,8 +23,12 @@ pub(super) const ACTIONS: Name = "CACT";
 pub(super) const FLAGS: Name = "CFLG";
 /// Per node its vector as it came, f32.
 pub(super) const ROWS: Name = "ROWS";
+/// Of each 4,096 bytes of `ROWS` a checksum, u32.
+pub(super) const ROW_SUMS: Name = "RSUM";
 /// Per node its vector as bytes, in lines of 64.
 pub(super) const CODES: Name = "CODE";
+/// Of each 4,096 bytes of `CODE` a checksum, u32.
+pub(super) const CODE_SUMS: Name = "CSUM";
 /// Per node the scale of its bytes, f32.
 pub(super) const SCALES: Name = "SCAL";
 /// Per node what its distances begin with, f32, where the metric asks for it.
@@ -63,7 +67,7 @@ pub(super) const INTO_ENDS: Name = "EIEN";
 pub(super) const INTO: Name = "EINT";
 
 /// The sections whose every byte is checked when a snapshot is opened.
-pub(super) const CHECKED_AT_ONCE: [Name; 25] = [
+pub(super) const CHECKED_AT_ONCE: [Name; 29] = [
     META,
     IDS,
     ENTITIES,
@@ -73,6 +77,10 @@ pub(super) const CHECKED_AT_ONCE: [Name; 25] = [
     TAGS,
     ACTIONS,
     FLAGS,
+    ROW_SUMS,
+    CODE_SUMS,
+    SCALES,
+    BASES,
     LEVELS,
     GROUND,
     UPPER_AT,
@@ -90,10 +98,10 @@ pub(super) const CHECKED_AT_ONCE: [Name; 25] = [
     INTO_ENDS,
     INTO,
 ];
-/// Those that hold rows, which are checked on request.
-pub(super) const CHECKED_ON_REQUEST: [Name; 4] = [ROWS, CODES, SCALES, BASES];
+/// Those that hold rows, which are checked piece by piece when they are first read.
+pub(super) const CHECKED_WHEN_READ: [Name; 2] = [ROWS, CODES];
 
 /// Every section that there can be.
 pub(super) fn all() -> impl Iterator<Item = Name> {
-    CHECKED_AT_ONCE.into_iter().chain(CHECKED_ON_REQUEST)
+    CHECKED_AT_ONCE.into_iter().chain(CHECKED_WHEN_READ)
 }

@@ -14,8 +14,10 @@ mod snapshot_tables;
 pub(crate) use snapshot_tables::CodeTables;
 
 use std::mem;
+use std::sync::Arc;
 
 use crate::columns::column::Column;
+use crate::columns::pieces::Pieces;
 use crate::distance::Metric;
 use crate::distance::code_products::{BIAS, CHUNK, Chunk, CodeRows, GROUP, PACK, QueryChunk, pack};
 use crate::distance::instruction_set::Isa;
@@ -33,6 +35,8 @@ pub(crate) struct Codes {
     /// Chunks a row takes.
     chunks: usize,
     rows: Column<Chunk>,
+    /// Of rows that came from a snapshot and were not checked when it was opened.
+    pieces: Option<Arc<Pieces>>,
     scales: Column<f32>,
     /// Only for l2.
     bases: Column<f32>,
@@ -75,6 +79,7 @@ impl Codes {
             metric,
             chunks: dim.div_ceil(CHUNK),
             rows: Column::new(),
+            pieces: None,
             scales: Column::new(),
             bases: Column::new(),
             worst: Worst::default(),
@@ -88,6 +93,7 @@ impl Codes {
     /// Stores the row of a node.
     pub(crate) fn put(&mut self, node: Slot, compared: &[f32]) {
         let numbers = quantize(self.isa, compared, Vec::new());
+        self.slices().check_read(node);
         let (at, end) = (node.index(), node.index() + 1);
         self.rows.grow(end * self.chunks, Chunk::ZERO);
         self.scales.grow(end, 0.0);
@@ -114,7 +120,7 @@ impl Codes {
     pub(crate) fn is_of(&self, node: Slot, compared: &[f32]) -> bool {
         let numbers = quantize(self.isa, compared, Vec::new());
         let (at, table) = (node.index(), self.slices());
-        let chunks = table.rows.row(node.0).iter().zip(&numbers.chunks);
+        let chunks = table.row(node).iter().zip(&numbers.chunks);
         chunks
             .into_iter()
             .all(|(row, chunk)| row.0 == chunk.0.map(|number| number as u8 ^ BIAS))
@@ -127,6 +133,7 @@ impl Codes {
 
     /// Forgets the row of a node, which then has no distance: it is not a number, within no bound.
     pub(crate) fn erase(&mut self, node: Slot) {
+        self.slices().check_read(node);
         let at = node.index();
         self.rows.to_mut()[at * self.chunks..][..self.chunks].fill(Chunk::ZERO);
         self.scales.to_mut()[at] = f32::NAN;
@@ -180,9 +187,27 @@ impl Codes {
             isa: self.isa,
             factor: self.factor(),
             rows: CodeRows::new(&self.rows, self.chunks),
+            pieces: self.pieces.as_deref(),
             scales: &self.scales,
             bases: &self.bases,
         }
+    }
+
+    /// Holds all rows against their checksums.
+    pub(crate) fn check_all(&self) {
+        if let Some(pieces) = &self.pieces {
+            pieces.check_all(bytemuck::cast_slice(&self.rows));
+        }
+    }
+
+    /// Whether a row was read that is not what was written.
+    pub(crate) fn damaged(&self) -> bool {
+        self.pieces.as_deref().is_some_and(Pieces::damaged)
+    }
+
+    /// Remembers that other codes are damaged, where they are.
+    pub(crate) fn stay_damaged(&mut self, other: &Codes) {
+        self.pieces = other.pieces.clone().filter(|pieces| pieces.damaged());
     }
 
     /// How many bytes of memory the rows take.
@@ -202,11 +227,27 @@ pub(crate) struct CodeSlices<'a> {
     isa: Isa,
     factor: f32,
     rows: CodeRows<'a>,
+    pieces: Option<&'a Pieces>,
     scales: &'a [f32],
     bases: &'a [f32],
 }
 
 impl CodeSlices<'_> {
+    /// Holds the row of a node against its checksum, if it was not yet: before it is read or changed.
+    #[inline(always)]
+    pub(crate) fn check_read(&self, node: Slot) {
+        if let Some(pieces) = self.pieces {
+            pieces.check(self.rows.bytes(), self.rows.place(node.0));
+        }
+    }
+
+    /// The row of a node, checked.
+    #[inline(always)]
+    fn row(&self, node: Slot) -> &[Chunk] {
+        self.check_read(node);
+        self.rows.row(node.0)
+    }
+
     /// The row of a node as a query.
     pub(crate) fn coded_row(&self, node: Slot) -> Coded {
         let mut coded = Coded::default();
@@ -217,7 +258,7 @@ impl CodeSlices<'_> {
     /// Makes a query of the row of a node.
     #[inline(always)]
     pub(crate) fn take_row(&self, node: Slot, coded: &mut Coded) {
-        let (row, at) = (self.rows.row(node.0), node.index());
+        let (row, at) = (self.row(node), node.index());
         coded.chunks.resize(row.len(), QueryChunk([0; CHUNK]));
         let mut sum = 0i32;
         for (query, chunk) in coded.chunks.iter_mut().zip(row) {
@@ -241,12 +282,12 @@ impl CodeSlices<'_> {
 
     /// Whether two rows are the same.
     pub(crate) fn same(&self, a: Slot, b: Slot) -> bool {
-        self.scales[a.index()] == self.scales[b.index()] && self.rows.row(a.0) == self.rows.row(b.0)
+        self.scales[a.index()] == self.scales[b.index()] && self.row(a) == self.row(b)
     }
 
     /// A hash of the row of a node, the same where two rows are.
     pub(crate) fn hash(&self, node: Slot) -> u64 {
-        let words = bytemuck::cast_slice::<Chunk, u64>(self.rows.row(node.0)).iter();
+        let words = bytemuck::cast_slice::<Chunk, u64>(self.row(node)).iter();
         let scale = u64::from(self.scales[node.index()].to_bits());
         words.fold(scale, |hash, &word| splitmix(hash ^ word))
     }
@@ -326,6 +367,9 @@ impl CodeSlices<'_> {
             buffers.distances.resize(nodes.len(), 0.0);
         }
         let distances = &mut buffers.distances[..nodes.len()];
+        if self.pieces.is_some() {
+            nodes.iter().for_each(|&node| self.check_read(node));
+        }
         let (groups, rest) = nodes.as_chunks::<GROUP>();
         let (outs, rest_out) = distances.as_chunks_mut::<GROUP>();
         let mut ahead = ahead.chunks(GROUP);
@@ -381,7 +425,7 @@ impl CodeSlices<'_> {
     /// Puts the rows of nodes side by side.
     pub(crate) fn pack(&self, nodes: &[Slot], packed: &mut Packed) {
         self.prefetch_all(&nodes[..nodes.len().min(PACK)]);
-        let rows: Vec<&[Chunk]> = nodes.iter().map(|node| self.rows.row(node.0)).collect();
+        let rows: Vec<&[Chunk]> = nodes.iter().map(|&node| self.row(node)).collect();
         pack(&rows, &mut packed.rows);
         packed.scales.clear();
         packed.bases.clear();

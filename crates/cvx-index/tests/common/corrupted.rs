@@ -19,12 +19,13 @@ pub fn read(bytes: &[u8]) -> Result<TemporalIndex, Error> {
 pub type Reseal = fn(&mut [u8]);
 
 /// Every format of the same index.
-pub fn snapshots() -> [(Vec<u8>, Reseal); 3] {
+pub fn snapshots() -> [(Vec<u8>, Reseal); 4] {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
     let golden = |name| std::fs::read(folder.join(name)).expect("tests/golden is there");
     [
         (golden("v1.cvx"), reseal_first),
         (golden("v2.cvx"), reseal_sections),
+        (golden("v3.cvx"), reseal_sections),
         (sample().to_bytes(), reseal_sections),
     ]
 }

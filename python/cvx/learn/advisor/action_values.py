@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cvx.learn.advisor.task_model import Task
+from cvx.learn.advisor.task_model import BOLDNESS, GAMMA, JITTER, WEAKEST, Task
 from cvx.learn.advisor.types import NARROWEST, ActionValue, Basis, Key, Moment, Observation, Run
 from cvx.statistics import Beta
 from cvx.types import Vector
@@ -118,7 +118,7 @@ class EpisodeView:
             expected = task.expect(*self._keys[node], asked, len(self._menus))
             mean[new], variance[new], hope[new] = expected
             worth[new], bold[new] = mean[new], hope[new]
-        strength[n <= 0] = max(task.parts.weakest, min(1.0, counts.surprise))
+        strength[n <= 0] = max(WEAKEST, min(1.0, counts.surprise))
         at = {action: i for i, action in enumerate(actions)}
         return _Menu(actions, at, pairs, *told.tolist())
 
@@ -130,8 +130,8 @@ class EpisodeView:
         if task.flat:
             told = [task.elsewhere(moment.state, action) for action in actions]
             yield "other tasks", task.parts.others and task.others_agree(), told
-        for route in task.routes:
-            yield route.basis, True, route.expect(moment, actions)
+        for basis, route in task.routes.items():
+            yield basis, True, route(moment, actions)
 
     def _ask_around(self, moment: Moment, menu: _Menu) -> dict[int, Basis]:
         """Join what other routes tell of untried actions, each as much as it is sure.
@@ -154,8 +154,8 @@ class EpisodeView:
                 a, b = belief.alpha, belief.beta
                 spread = width**2 * a * b / ((a + b) ** 2 * (a + b + 1.0))
                 before, mean = menu.variance[i], low + width * belief.mean
-                # A task without an episode expects nothing itself.
-                share = before / (before + spread) if task.episodes or i in found else 1.0
+                # A task of which nothing was told expects nothing itself.
+                share = 1.0 if task.untold and i not in found else before / (before + spread)
                 found[i] = min(basis, found.get(i, "everywhere"), key=NARROWEST.index)
                 if task.flat:
                     # What is good is not known yet: it only comes earlier or later.
@@ -179,7 +179,7 @@ class EpisodeView:
 
     def _weigh(self, node: int, menu: _Menu, i: int) -> None:
         """Work out anew what an action is worth, own steps included."""
-        task, counts, gamma = self.task, self.task.counts, self.task.parts.gamma
+        task, counts = self.task, self.task.counts
         n = total = value = bold = 0.0
         pair = menu.pairs[i]
         if pair >= 0:
@@ -189,14 +189,14 @@ class EpisodeView:
                 weight = float(task.weights[row])
                 n += count
                 total += weight
-                value += count * (reward + gamma * v)
-                bold += weight * (reward + gamma * b)
+                value += count * (reward + GAMMA * v)
+                bold += weight * (reward + GAMMA * b)
         for (to, reward), count in self._own.get((node, menu.actions[i]), {}).items():
             v, b = self._value_of(to)
             n += count
             total += count
-            value += count * (reward + gamma * v)
-            bold += count * (reward + gamma * b)
+            value += count * (reward + GAMMA * v)
+            bold += count * (reward + GAMMA * b)
         menu.n[i] = n
         if n:
             s = menu.strength[i]
@@ -278,7 +278,7 @@ class EpisodeView:
             for part in (held.n, held.strength, held.mean, held.worth, np.sqrt(held.variance))
         )
         rng = np.random.default_rng(0)
-        z = task.parts.boldness + task.parts.jitter * rng.standard_normal((_DRAWS, len(at)))
+        z = BOLDNESS + JITTER * rng.standard_normal((_DRAWS, len(at)))
         low, _ = task.range()
         hope = np.clip(mean + z * spread, low, task.best) if not task.flat else task.best - 1e-3 * z
         share = np.where(n > 0, strength / (n + strength), 1.0)

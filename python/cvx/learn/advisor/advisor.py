@@ -13,8 +13,11 @@ from cvx.learn.advisor.action_values import EpisodeView
 from cvx.learn.advisor.source_trust import SourceTrust
 from cvx.learn.advisor.task_model import Actions, Foresight, Parts, Task
 from cvx.learn.advisor.types import (
+    LEAST_REWARD,
     MOST_REWARD,
+    NO_ROUTES,
     ActionValue,
+    Basis,
     Observation,
     Route,
     Run,
@@ -46,10 +49,9 @@ class Advisor:
         From texts to vectors of shape (n, dim), for actions; default ``LexicalEmbedder``.
     parts : Parts, optional
         Which parts are at work; default those that pay somewhere.
-    routes : sequence of Route, default ()
+    routes : mapping of str to callable, default none
         What else has an opinion of actions that were never done in a state, such as a region
-        model or a loop's memories (``cvx.learn.advisor.untried_actions``): each counts as much
-        as it is sure.
+        model: each counts as much as it is sure, and is told as the basis that it is named by.
     read : callable, optional
         From names of episodes that were closed before it was restored to these episodes.
 
@@ -79,7 +81,7 @@ class Advisor:
         history: int | None = None,
         embed: Callable[[Sequence[str]], Vector] | None = None,
         parts: Parts = _ALL,
-        routes: Sequence[Route] = (),
+        routes: Mapping[Basis, Route] = NO_ROUTES,
         read: Callable[[Sequence[str]], Iterable[Run]] | None = None,
     ) -> None:
         self._read = read
@@ -250,6 +252,7 @@ class Advisor:
             What the action was done in.
         action : hashable
         reward : float, default 0
+            One of less than 1e-100, of either sign, is none.
         followed : bool, optional
             Whether advice was followed, if known.
         actions : sequence of hashable, optional
@@ -264,7 +267,8 @@ class Advisor:
         run = self.running(episode)
         menu = run.menu if actions is None else tuple(actions)
         run.menu = None
-        run.steps.append(Step(observation, action, reward, menu))
+        paid = reward if abs(reward) >= LEAST_REWARD else 0.0
+        run.steps.append(Step(observation, action, paid, menu))
         if run.view is not None:
             self._view(run, run.view.task)
 

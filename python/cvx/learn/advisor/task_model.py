@@ -16,7 +16,8 @@ import numpy as np
 from cvx.learn.advisor.continuous_states import Transition, VectorModel
 from cvx.learn.advisor.gaussian_process import GaussianProcess, Sample
 from cvx.learn.advisor.types import (
-    MOST_REWARD,
+    LEAST_REWARD,
+    NO_ROUTES,
     Basis,
     Key,
     Observation,
@@ -53,6 +54,16 @@ _BACK_OFF, _MOST_ASKED, _MOST_JUDGED = 2.0, 8, 24
 """How many states what is wider counts as, how many other tasks are asked, and on how many pairs
 of each it is judged whether they agree."""
 
+GAMMA = 0.99
+"""What a reward is worth one step later."""
+
+BOLDNESS, JITTER = 1.0, 0.5
+"""How many standard deviations above its mean an untried action is taken for when exploring, and
+how much that varies between episodes."""
+
+WEAKEST, _STRONGEST = 0.02, 6.0
+"""How many trials an expectation is worth beside those of a pair, at least and at most."""
+
 _SOME, _DECIDED = 30, 500
 """After how many observations of numbers it is judged whether they repeat, and until when."""
 
@@ -63,8 +74,6 @@ class Parts:
 
     Parameters
     ----------
-    gamma : float, default 0.99
-        What a reward is worth one step later.
     gate : float, default 100
         Evidence at which older outcomes are dropped for a change; infinity for never.
     process : bool, default True
@@ -73,11 +82,6 @@ class Parts:
         Whether words have relevances that are learned.
     planning : bool, default True
         Whether values are carried back through stored transitions.
-    boldness, jitter : float
-        How many standard deviations above its mean an untried action is taken for when
-        exploring, and how much that varies between episodes.
-    weakest, strongest : float
-        How many trials an expectation is worth beside those of a pair, at least and at most.
     thompson : bool, default True
         Whether exploring draws what the counted outcomes allow.
     decay : DecayPolicy, optional
@@ -87,15 +91,10 @@ class Parts:
         agree with each other.
     """
 
-    gamma: float = 0.99
     gate: float = 100.0
     process: bool = True
     relevance: bool = True
     planning: bool = True
-    boldness: float = 1.0
-    jitter: float = 0.5
-    weakest: float = 0.02
-    strongest: float = 6.0
     thompson: bool = True
     decay: DecayPolicy | None = None
     others: bool = True
@@ -212,7 +211,7 @@ class Task:
         *,
         history: int = 0,
         others: dict[str, Task] | None = None,
-        routes: Sequence[Route] = (),
+        routes: Mapping[Basis, Route] = NO_ROUTES,
     ) -> None:
         self.history, self.routes = history, routes
         self._others = {} if others is None else others
@@ -230,7 +229,7 @@ class Task:
         self.dim = 0
         self.menus: dict[int, tuple[Hashable, ...]] = {}
         self.counts = Counts(parts.gate)
-        self.vectors = VectorModel(parts.gamma)
+        self.vectors = VectorModel(GAMMA)
         self.repeats: Counter[bytes] = Counter()
         self.continuous = False
         self.process = GaussianProcess(relevance=parts.relevance)
@@ -368,6 +367,11 @@ class Task:
 
     # --- what is expected
 
+    @property
+    def untold(self) -> bool:
+        """Whether no episode told of anything that can be done, be it that they had no steps."""
+        return not len(self.mean)
+
     def worth_of_new(self) -> tuple[float, float]:
         """Return value and hope of a state that is not known."""
         known = not self.flat and len(self.mean)
@@ -379,7 +383,7 @@ class Task:
         """Return prior mean, variance and hope of actions that were never done in a state."""
         low, high = self.range()
         size = len(actions)
-        if not self.episodes:
+        if self.untold:
             hope = np.full(size, self.best - 5e-4 * (self.best - low))
             return np.full(size, low), np.full(size, (high - low) ** 2 / 12), hope
         if self.parts.process and self.process.fitted:
@@ -393,7 +397,7 @@ class Task:
         if self.flat:
             luck = 0.5 + 0.1 * self.random(salt).random(size)
             return mean, variance, self.best - 1e-3 * (self.best - low) * luck
-        z = self.parts.boldness + self.parts.jitter * self.random(salt).standard_normal(size)
+        z = BOLDNESS + JITTER * self.random(salt).standard_normal(size)
         return mean, variance, np.clip(mean + z * np.sqrt(variance), low, self.best)
 
     def _neighbours(self) -> list[Task]:
@@ -462,7 +466,7 @@ class Task:
 
     def basis_of(self, key: Key, vector: Vector | None) -> Basis:
         """Return what the expectation of an action rests on that was never done in a state."""
-        if not self.episodes:
+        if self.untold:
             return "everywhere"
         if key in self.states:
             return "near"
@@ -770,11 +774,11 @@ class Task:
         if self.unit == "P(success)":
             return 0.0, 1.0
         low, high = min(0.0, least), max(0.0, most)
-        return low, high if high - low > 1.0 / MOST_REWARD else low + 1.0
+        return low, high if high - low >= LEAST_REWARD else low + 1.0
 
     def _targets(self, values: Floats, least: float) -> tuple[Floats, float]:
         c = self.counts
-        worth = np.maximum(c.reward.all + self.parts.gamma * values[c.next.all], least)
+        worth = np.maximum(c.reward.all + GAMMA * values[c.next.all], least)
         n = np.maximum(c.n.all, 1e-12)
         mean = np.bincount(c.pair.all, c.count.all * worth, len(n)) / n
         squares = float((c.count.all * np.square(worth - mean[c.pair.all])).sum())
@@ -821,7 +825,7 @@ class Task:
         weak = self.counts.surprise / np.sqrt(np.maximum(n, 1.0))
         by_noise = np.clip(
             self.within / np.maximum(self.variance.all, _TINY),
-            self.parts.weakest, self.parts.strongest,
+            WEAKEST, _STRONGEST,
         )  # fmt: skip
         return np.where(n > 0, np.maximum(by_noise, np.minimum(weak, 1.0)), 1.0)
 
@@ -843,7 +847,7 @@ class Task:
             values[:-1][bare] = leaf
         low, high = self.range()
         worth = c.carry_back(
-            values, weights, prior, strength, self.parts.gamma,
+            values, weights, prior, strength, GAMMA,
             sweeps=sweeps if self.parts.planning else 1, enough=1e-4 * (high - low),
         )  # fmt: skip
         return values, worth
@@ -868,7 +872,7 @@ class Task:
         self.values, self.worth = self._sweep(self.anchor, c.count.all, prior, strength, leaf=None)
         rng = self.random()
         self.best = best = max(high, float(self.values[:-1].max(initial=low)))
-        z = self.parts.boldness + self.parts.jitter * rng.standard_normal(len(prior))
+        z = BOLDNESS + JITTER * rng.standard_normal(len(prior))
         sd = np.sqrt(self.variance.all)
         if self.flat:
             luck = rng.random(len(prior))

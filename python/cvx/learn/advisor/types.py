@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -18,6 +19,9 @@ NARROWEST: tuple[Basis, ...] = get_args(Basis)
 
 MOST_REWARD = 1e100
 """How large a reward can be: squares of larger ones are no numbers any more."""
+
+LEAST_REWARD = 1e-100
+"""What is smaller is no reward: its square is 0, and nothing can be divided by that."""
 
 Unit: TypeAlias = Literal["P(success)", "return"]
 Key: TypeAlias = Hashable
@@ -115,14 +119,11 @@ class Moment(NamedTuple):
     observation: Observation
 
 
-class Route(Protocol):
-    """A protocol: gives values of actions never done in a state."""
+Route: TypeAlias = Callable[[Moment, Sequence[Hashable]], Sequence[Beta | None]]
+"""From a moment and actions that were never done in its state to the belief in how good each of
+them is, from 0 to 1; None where nothing tells."""
 
-    basis: Basis
-
-    def expect(self, moment: Moment, actions: Sequence[Hashable]) -> Sequence[Beta | None]:
-        """Return the belief in how good each is, from 0 to 1; None where nothing tells."""
-        ...
+NO_ROUTES: Mapping[Basis, Route] = MappingProxyType({})
 
 
 @dataclass(slots=True)

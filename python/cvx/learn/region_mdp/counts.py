@@ -39,8 +39,8 @@ ANYWHERE = -1
 Place: TypeAlias = tuple[int, int | None]
 """Level and region."""
 
-Cell: TypeAlias = tuple[int, int | None, str | None, *tuple[str, ...]]
-"""Level, region, family of goals; then the phase, where it counts."""
+Cell: TypeAlias = tuple[int, int | None, str | None]
+"""Level, region and family of goals."""
 
 Context: TypeAlias = tuple[Cell, str | None]
 """Where, and which kind of action; None for all of them."""
@@ -48,13 +48,10 @@ Context: TypeAlias = tuple[Cell, str | None]
 Tally: TypeAlias = dict[tuple[str, ...], tuple[float, float]]
 """How often a sequence of kinds of action was tried, and how often it won."""
 
-Phase: TypeAlias = Callable[[Sequence[str]], str]
-"""From the kinds of action done so far in an episode to a word for where it stands."""
-
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How outcomes and places within episodes are read.
+    """How outcomes and commands are read.
 
     Parameters
     ----------
@@ -62,15 +59,12 @@ class Reading:
         How many episodes the more general estimate is worth.
     success_above : float
         A reward above it is a success.
-    phase_of : callable
-        Where in an episode a step stands.
     classify : callable
         From a command to a kind of action.
     """
 
     prior_strength: float
     success_above: float
-    phase_of: Phase
     classify: Callable[[str], str]
 
 
@@ -155,21 +149,16 @@ class ReaderCounts:
         weight, success_above = times * trajectory.weight, self.reading.success_above
         task, won = trajectory.task_type, trajectory.won(success_above)
         families = (None,) if task is None else (None, task)
-        moves = list(trajectory.moves(success_above))
-        # Phases are the caller's to name: should that fail, nothing is counted yet.
-        done = [move.action for move in moves]
-        phases = [self.reading.phase_of(done[:at]) for at in range(len(done))]
         self.episodes += times
         for family in families:
             self.add((family,), trajectory.template(), end_of(won), 0.0, weight)
-        for move, phase in zip(moves, phases, strict=True):
+        for move in trajectory.moves(success_above):
             here, *around = places(move.region)
             self.add(here, move.action, move.arrived, 0.0, weight)
             end = UNKNOWN if move.reward is None else end_of(move.won)
             for family in families:
-                cells: list[Cell] = [(*at, family) for at in ((ANYWHERE, None), here, *around)]
-                for cell in (*cells, (*here, family, phase)):
-                    self.add(cell, move.action, end, move.reward or 0.0, weight)
+                for at in ((ANYWHERE, None), here, *around):
+                    self.add((*at, family), move.action, end, move.reward or 0.0, weight)
 
 
 class AskerCounts:

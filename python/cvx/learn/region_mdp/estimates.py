@@ -54,8 +54,8 @@ class Estimate(NamedTuple):
     basis : Basis
         The smallest place with evidence.
     trials, wins : float
-        Counted by trust in exactly the region, family and phase asked for: 0 means that the answer
-        is borrowed.
+        Counted by trust in exactly the region and family asked for: 0 means that the answer is
+        borrowed.
     """
 
     posterior: Beta

@@ -14,7 +14,6 @@ from cvx.learn.region_mdp.counts import (
     AskerCounts,
     Cell,
     Context,
-    Phase,
     Reading,
     best_template,
 )
@@ -38,7 +37,6 @@ from cvx.learn.region_mdp.trajectories import (
     EpisodeLike,
     Trajectory,
     classify_action,
-    last_kind,
 )
 from cvx.statistics import Dirichlet
 from cvx.types import Vector
@@ -72,8 +70,6 @@ class RegionMDP:
         A reward above it is a success.
     classify : callable, default classify_action
         From a command to a kind of action.
-    phase_of : callable, default last_kind
-        From the kinds of action done so far in an episode to a word for where it stands.
     on_stale : {"relearn", "gradual", "error"}, default "relearn"
         When the index has moved to another epoch of regions: learn all remembered episodes again
         at once; go on with the regions of the epoch before and place a few episodes anew with
@@ -97,7 +93,6 @@ class RegionMDP:
         prior_strength: float = 2.0,
         success_above: float = 0.5,
         classify: Callable[[str], str] = classify_action,
-        phase_of: Phase = last_kind,
         on_stale: Literal["relearn", "gradual", "error"] = "relearn",
         pace: float = 2.5,
     ) -> None:
@@ -106,7 +101,7 @@ class RegionMDP:
         self.prior_strength = above_zero("prior_strength", prior_strength)
         self.success_above = success_above
         self.classify = classify
-        reading = Reading(prior_strength, success_above, phase_of, classify)
+        reading = Reading(prior_strength, success_above, classify)
         self._epochs = Epochs(index, level, reading, on_stale, pace)
         self._readers: tuple[str, ...] | None = None
 
@@ -204,19 +199,11 @@ class RegionMDP:
         """
         self._epochs.update(episode)
 
-    def phase(self, actions: Iterable[str | None]) -> str:
-        """Return where an episode stands after these commands, as ``phase_of`` names it."""
-        reading = self._epochs.reading
-        return reading.phase_of([reading.classify(a) for a in actions if a is not None])
-
-    def _chain(
-        self, region: int, task_type: str | None, action: str | None, phase: str | None = None
-    ) -> list[Context]:
+    def _chain(self, region: int, task_type: str | None, action: str | None) -> list[Context]:
         anywhere = (ANYWHERE, None)
         cells: list[Cell] = [(*anywhere, None)] if action is None else []
         cells += [] if task_type is None else [(*anywhere, task_type)]
         cells += [(*place, task_type) for place in reversed(self._epochs.now.places(region))]
-        cells += [] if phase is None else [(self.level, region, task_type, phase)]
         wider: list[Context] = [((*anywhere, None), None), ((*anywhere, None), action)]
         return [*(wider if action is not None else ()), *((cell, action) for cell in cells)]
 
@@ -246,9 +233,7 @@ class RegionMDP:
         """Return the region of a node of a learned episode, None for any other node."""
         return self._epochs.fresh().region_of.get(node)
 
-    def best_action(
-        self, region: int, task_type: str | None = None, phase: str | None = None
-    ) -> Ranking:
+    def best_action(self, region: int, task_type: str | None = None) -> Ranking:
         """Return kinds of action with their chance of success there, best first.
 
         Actions never seen in the region come from the smallest place around it that has seen
@@ -261,8 +246,6 @@ class RegionMDP:
             As ``assign`` returns it.
         task_type : str, optional
             Only what was seen in this family of goals, while that has seen anything.
-        phase : str, optional
-            Where the episode stands, as ``phase_of`` names it.
 
         Returns
         -------
@@ -281,7 +264,7 @@ class RegionMDP:
         scored = [
             (action, value)
             for action in actions
-            if (value := self._success(region, action, task_type, phase)) is not None
+            if (value := self._success(region, action, task_type)) is not None
         ]
         return Ranking(sorted(scored, key=lambda pair: (-pair[1], pair[0])), basis)
 
@@ -304,11 +287,7 @@ class RegionMDP:
         return "anywhere" if level == ANYWHERE else "around"
 
     def estimate(
-        self,
-        region: int,
-        action: str | None = None,
-        task_type: str | None = None,
-        phase: str | None = None,
+        self, region: int, action: str | None = None, task_type: str | None = None
     ) -> Estimate:
         """Return what is believed of the chance of success there, and what that rests on.
 
@@ -324,22 +303,16 @@ class RegionMDP:
             A kind of action; by default all of them, which is the quality of the region.
         task_type : str, optional
             A family of goals.
-        phase : str, optional
-            Where the episode stands; only together with an action.
 
         Raises
         ------
         UnknownError
             No such region.
-        InvalidInputError
-            A phase without an action.
         StaleRegionsError
             See ``on_stale``.
         """
-        if phase is not None and action is None:
-            raise InvalidInputError(f"phase {phase!r} without an action: give one")
         self.require(region)
-        contexts, known = self._chain(region, task_type, action, phase), self._known
+        contexts, known = self._chain(region, task_type, action), self._known
         basis = NOTHING
         for cell, kind in reversed(contexts):
             trials, *_ = known.totals((cell, kind))
@@ -348,9 +321,7 @@ class RegionMDP:
                 break
         return Estimate(known.posterior(contexts), basis, *known.totals(contexts[-1])[:2])
 
-    def success(
-        self, region: int, action: str, task_type: str | None = None, phase: str | None = None
-    ) -> float | None:
+    def success(self, region: int, action: str, task_type: str | None = None) -> float | None:
         """Return the chance of success of one kind of action there.
 
         ``score="mean"`` gives the mean reward of exactly that, and None if it was never seen.
@@ -362,16 +333,13 @@ class RegionMDP:
             No such region.
         """
         self.require(region)
-        return self._success(region, action, task_type, phase)
+        return self._success(region, action, task_type)
 
-    def _success(
-        self, region: int, action: str | None, task_type: str | None, phase: str | None
-    ) -> float | None:
+    def _success(self, region: int, action: str | None, task_type: str | None) -> float | None:
         if self.score == "mean":
-            exact = (self.level, region, task_type, *(() if phase is None else (phase,)))
-            trials, _, rewards = self._known.totals((exact, action))
+            trials, _, rewards = self._known.totals(((self.level, region, task_type), action))
             return rewards / trials if trials else None
-        return self._known.posterior(self._chain(region, task_type, action, phase)).mean
+        return self._known.posterior(self._chain(region, task_type, action)).mean
 
     def region_quality(self, region: int, task_type: str | None = None) -> float:
         """Return the chance of success of an episode that acts in the region, in [0, 1].
@@ -385,7 +353,7 @@ class RegionMDP:
             No such region.
         """
         self.require(region)
-        found = self._success(region, None, task_type, None)
+        found = self._success(region, None, task_type)
         return 0.5 if found is None else found
 
     def transition_probability(self, s: int, a: str, s_next: int) -> float:
@@ -553,7 +521,6 @@ class RegionMDP:
         data: Mapping[str, Any],
         *,
         classify: Callable[[str], str] = classify_action,
-        phase_of: Phase = last_kind,
     ) -> RegionMDP:
         """Rebuild a model from ``to_dict``; on other regions than its own it learns anew.
 
@@ -574,7 +541,7 @@ class RegionMDP:
             options = {name: data[name] for name in own}
         except (LookupError, TypeError) as error:
             raise wrong("data", data, f"what to_dict() returned ({error!r})") from error
-        model = cls(index, level, classify=classify, phase_of=phase_of, **options)
+        model = cls(index, level, classify=classify, **options)
         model.restore(data)
         return model
 

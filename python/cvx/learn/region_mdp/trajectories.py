@@ -62,20 +62,6 @@ def classify_action(action: str) -> str:
     return _FIRST_WORD.get(words[0].lower(), "other") if words else "other"
 
 
-def last_kind(done: Sequence[str]) -> str:
-    """Return the phase of an episode: the kind of action that was done last, at first "start".
-
-    Any function from the kinds of action done so far to a word may take its place wherever the
-    library asks for one.
-
-    Examples
-    --------
-    >>> last_kind([]), last_kind(["go_to", "take"])
-    ('start', 'take')
-    """
-    return done[-1] if done else "start"
-
-
 def default_level(index: RawIndex) -> int:
     """Return the level whose regions hold some dozens of nodes.
 

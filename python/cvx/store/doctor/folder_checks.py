@@ -157,7 +157,7 @@ def _flaw(
         return Check.SNAPSHOT, f"its vectors are of {manifest.embedder}"
     try:
         if kind is not None:
-            load(path.with_suffix(".cvx"), manifest.size)
+            load(path.with_suffix(".cvx"), manifest.size, verify=True)
     except (SnapshotError, OSError) as error:
         # Gone with its manifest, another process has only replaced it.
         return (Check.SNAPSHOT, str(error)) if path.exists() else None

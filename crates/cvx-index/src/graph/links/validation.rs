@@ -11,8 +11,8 @@ use crate::id::Slot;
 pub(crate) struct LinkTables {
     pub(crate) levels: Vec<u8>,
     pub(crate) ground: Column<u32>,
-    pub(crate) upper_at: Vec<u32>,
-    pub(crate) upper: Vec<u32>,
+    pub(crate) upper_at: Column<u32>,
+    pub(crate) upper: Column<u32>,
 }
 
 impl Links {
@@ -30,8 +30,8 @@ impl Links {
             m,
             levels: tables.levels.into(),
             ground: tables.ground,
-            upper_at: tables.upper_at.into(),
-            upper: tables.upper.into(),
+            upper_at: tables.upper_at,
+            upper: tables.upper,
             entry,
             len,
         };

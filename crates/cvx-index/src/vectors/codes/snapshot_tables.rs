@@ -1,7 +1,10 @@
 //! Codes as the tables of a snapshot, and back.
 
+use std::sync::Arc;
+
 use super::{Codes, Worst};
 use crate::columns::column::Column;
+use crate::columns::pieces::Pieces;
 use crate::distance::Metric;
 use crate::distance::code_products::Chunk;
 use crate::id::Slot;
@@ -10,6 +13,8 @@ use crate::id::Slot;
 #[derive(Debug)]
 pub(crate) struct CodeTables {
     pub(crate) rows: Column<Chunk>,
+    /// Of rows that are still to be held against them.
+    pub(crate) pieces: Option<Arc<Pieces>>,
     pub(crate) scales: Column<f32>,
     pub(crate) bases: Column<f32>,
 }
@@ -19,6 +24,7 @@ impl Codes {
     pub(crate) fn restore(&mut self, tables: CodeTables, worst: [f32; 3], nodes: usize) -> bool {
         let CodeTables {
             rows,
+            pieces,
             scales,
             bases,
         } = tables;
@@ -33,6 +39,7 @@ impl Codes {
             && worst.iter().all(|x| x.is_finite() && *x >= 0.0);
         if fits {
             (self.rows, self.scales, self.bases) = (rows, scales, bases);
+            self.pieces = pieces;
             self.worst = Worst {
                 scale,
                 length,
@@ -44,7 +51,10 @@ impl Codes {
 
     /// The rows at these slots.
     pub(crate) fn gathered(&self, kept: &[Slot]) -> Self {
+        let table = self.slices();
+        kept.iter().for_each(|&node| table.check_read(node));
         Codes {
+            pieces: self.pieces.clone().filter(|pieces| pieces.damaged()),
             rows: self.rows.gathered(Slot::numbers(kept), self.chunks),
             scales: self.scales.gathered(Slot::numbers(kept), 1),
             bases: self.bases.gathered(Slot::numbers(kept), 1),
@@ -57,6 +67,7 @@ impl Codes {
         let bases = if self.bases.is_empty() { 0 } else { more };
         Codes {
             rows: self.rows.roomy(more * self.chunks),
+            pieces: self.pieces.clone(),
             scales: self.scales.roomy(more),
             bases: self.bases.roomy(bases),
             ..*self

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cvx.learn.advisor import Advisor, Observation, Parts
-from cvx.learn.advisor.types import Moment
-from cvx.learn.advisor.untried_actions import NearRoute, RegionRoute
+from cvx.learn.advisor import Advisor, Basis, Moment, Observation, Parts
 from cvx.learn.loop import ActiveMemory
 from cvx.scoring import UsageTracker
 from cvx.temporal_index import TemporalIndex
 from cvx.types import Cue
+from experiments.worlds.routes import near_route, region_route
 
 ACTIONS = ["dig", "swim"]
 RIGHT = {"sand": "dig", "sea": "swim"}
@@ -41,12 +40,12 @@ def played(**parts: object) -> tuple[ActiveMemory, np.random.Generator]:
 
 @pytest.mark.requirement("V6", "B11", "V11", "V18")
 @pytest.mark.parametrize("kind", ["region", "near"])
-def test_a_route_says_what_is_good_where_the_advisor_knows_nothing(kind: str) -> None:
+def test_a_route_says_what_is_good_where_the_advisor_knows_nothing(kind: Basis) -> None:
     loop, rng = played()
     assert loop.mdp is not None
-    route = RegionRoute(loop.mdp) if kind == "region" else NearRoute(loop)
+    route = region_route(loop.mdp) if kind == "region" else near_route(loop)
     for seed, (place, right) in enumerate(RIGHT.items()):
-        advisor = Advisor(seed=seed, routes=[route])
+        advisor = Advisor(seed=seed, routes={kind: route})
         # Something is known of the task, and nothing of this place.
         advisor.begin("before", task="beach")
         advisor.step("before", Observation("a road"), "walk", actions=["walk", "wait"])
@@ -68,7 +67,7 @@ def test_a_route_says_what_is_good_where_the_advisor_knows_nothing(kind: str) ->
 def test_what_was_done_here_outweighs_what_a_route_says() -> None:
     loop, rng = played()
     assert loop.mdp is not None
-    advisor = Advisor(seed=1, routes=[RegionRoute(loop.mdp), NearRoute(loop)])
+    advisor = Advisor(seed=1, routes={"region": region_route(loop.mdp), "near": near_route(loop)})
     view = Observation("at the sand", around("sand", rng))
     for number in range(6):
         advisor.begin(str(number), task="beach")
@@ -86,7 +85,9 @@ def test_near_memories_speak_by_the_loops_whole_score() -> None:
     beliefs = []
     for usage in (None, UsageTracker()):
         loop, _ = played(usage=usage)
-        advisor = Advisor(seed=1, parts=Parts(process=False), routes=[NearRoute(loop, k=4)])
+        advisor = Advisor(
+            seed=1, parts=Parts(process=False), routes={"near": near_route(loop, k=4)}
+        )
         advisor.begin("asked", goal="get on", task="beach")
         view = Observation("somewhere", around("sand", np.random.default_rng(9)))
         beliefs.append([one.value for one in advisor.options("asked", view, ACTIONS)])
@@ -102,7 +103,7 @@ def test_actions_of_the_same_words_share_what_near_memories_tell_and_keep_their_
         loop.act(decision, ["1", "2"][number % 2])
         loop.close(run, float(number % 2 == 0))
     moment = Moment("beach", "get on", "sand", Observation("sand", around("sand", rng)))
-    told = NearRoute(loop).expect(moment, [1, "2", "1", "3"])
+    told = near_route(loop)(moment, [1, "2", "1", "3"])
     assert len(told) == 4
     one, two, one_in_words, three = told
     assert one is not None
