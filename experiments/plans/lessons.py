@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from cvx.errors import InvalidInputError
 from cvx.scoring import Durations
 from cvx.types import Episode
+from experiments.plans.binding import PastCommand, settled
+from experiments.plans.choices import Search
 from experiments.plans.clauses import Goal, align, clauses, holds, instructs, names_in
-from experiments.plans.command_history import PastCommand, settled
 from experiments.plans.demonstration import Demonstrations, Played
 from experiments.plans.lexicon import Lexicon
 from experiments.plans.place_map import moving
-from experiments.plans.searches import Search
-from experiments.plans.words import arguments, rest, shape, template, variables_of, words
+from experiments.plans.words import arguments, shape, variables_of, words
 
 DEMONSTRATION = "demonstration"
 
@@ -204,12 +204,6 @@ def read(
     return names
 
 
-def terms_of(lexicon: Lexicon, goal: str, slots: Sequence[str]) -> list[str]:
-    """Return the words of a goal that name no thing, or its bare form if it has none."""
-    terms = [w for w in rest(goal, slots) if w not in lexicon.nouns]
-    return terms or [template(goal, slots)]
-
-
 def take_in(lexicon: Lexicon, episode: Episode) -> None:
     """Learn from a closed episode which words are rare, and what plans for goals name.
 
@@ -221,7 +215,7 @@ def take_in(lexicon: Lexicon, episode: Episode) -> None:
     if episode.reward == 1.0:
         plan = [s.action for s in episode.steps if s.action and variables_of(s.action)]
         lexicon.reached(episode.task_type or "", plan)
-        terms = terms_of(lexicon, episode.goal, episode.metadata[SLOTS])
+        terms = lexicon.terms(episode.goal, episode.metadata[SLOTS])
         lexicon.goals.note([*terms, *(words(p)[0] for p in plan)])
 
 

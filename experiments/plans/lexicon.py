@@ -6,7 +6,11 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
+
+from cvx.embed import Embedder
 from cvx.scoring import wilson
+from cvx.types import Vector
 from experiments.plans.words import (
     FUNCTION_WORDS,
     arguments,
@@ -14,6 +18,7 @@ from experiments.plans.words import (
     shape,
     slot_of,
     spans,
+    template,
     unnumbered,
     words,
 )
@@ -75,6 +80,10 @@ class Lexicon:
         self.templates.update(rest(goal, slots))
         if slots:
             self._sizes[len(slots)] += 1
+
+    def terms(self, goal: str, slots: Sequence[str]) -> list[str]:
+        """Return the words of a goal that name no thing, or its bare form if it has none."""
+        return [w for w in rest(goal, slots) if w not in self.nouns] or [template(goal, slots)]
 
     def told(self, commands: Sequence[str], places: Iterable[int]) -> None:
         """Count commands, and at which places of them what was told said what to do next."""
@@ -212,3 +221,34 @@ class Lexicon:
     def weight(self, word: str) -> float:
         """Return how much a goal's word tells: rare ones more, first words of commands most."""
         return self.goals.rarity(word) * (_VERB if word in self.verbs else 1.0)
+
+
+class Space:
+    """Vectors of what is remembered and of what is asked; what is rare weighs more in the latter.
+
+    All have shape (dim,) and dtype float32.
+
+    Parameters
+    ----------
+    embedder : Embedder
+        Of words.
+    lexicon : Lexicon
+        Knows which words of goals are rare.
+    """
+
+    def __init__(self, embedder: Embedder, lexicon: Lexicon) -> None:
+        self._embedder, self._lexicon = embedder, lexicon
+
+    def start(self, goal: str, slots: Sequence[str], plan: Iterable[str]) -> Vector:
+        """Return where the start of an attempt lies: by its goal's words and its plan's verbs."""
+        terms = [*self._lexicon.terms(goal, slots), *(words(p)[0] for p in plan)]
+        return self._sum(dict.fromkeys(terms, 1.0))
+
+    def goal(self, goal: str, slots: Sequence[str]) -> Vector:
+        """Return where to ask for plans."""
+        return self._sum({w: self._lexicon.weight(w) for w in self._lexicon.terms(goal, slots)})
+
+    def _sum(self, weights: Mapping[str, float]) -> Vector:
+        kept = {w: x for w, x in weights.items() if x} or {"": 1.0}
+        rows = self._embedder.embed(list(kept))
+        return np.asarray(np.array(list(kept.values()), dtype=np.float32) @ rows)

@@ -13,13 +13,11 @@ from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.memory import Option
 from cvx.types import Cue, Episode, Filter, Hit
-from experiments.plans.attempt import Attempt, Wish
-from experiments.plans.binding import Binding, signature
-from experiments.plans.choices import Choices
+from experiments.plans.attempt import Attempt, Consulted, Item, Wish
+from experiments.plans.binding import Binding, PastCommand, lasting, signature
+from experiments.plans.choices import EXPLORED, ORIGIN, Choices, Search, moment
 from experiments.plans.clauses import holds
-from experiments.plans.command_history import PastCommand, lasting
 from experiments.plans.demonstration import Demonstrations, Played
-from experiments.plans.lending import Offer, Parts, offers, parts_of
 from experiments.plans.lessons import (
     COMPOSED,
     DEMONSTRATION,
@@ -34,15 +32,11 @@ from experiments.plans.lessons import (
     learned,
     take_in,
     take_time,
-    terms_of,
     timed,
     understand,
 )
-from experiments.plans.open_clauses import Item
-from experiments.plans.plan_choice import choose
-from experiments.plans.searches import EXPLORED, ORIGIN, Search
-from experiments.plans.situations import Consulted, moment
-from experiments.plans.vectors import Space
+from experiments.plans.lexicon import Space
+from experiments.plans.plan_choice import Offer, Parts, choose, offers, parts_of
 from experiments.plans.words import filled, shape, template, unnumbered, variables_of, words
 
 PLANS = "plans"
@@ -173,7 +167,7 @@ class PlanMemory:
         assert self.choices is not None
         for one in shown:
             own = signature(one.plan)
-            goal = terms_of(self.lexicon, one.run.goal, one.binding.slots)
+            goal = self.lexicon.terms(one.run.goal, one.binding.slots)
             for state in dict.fromkeys(
                 " ".join(s) for s in (goal, _said(own), [*goal, *_said(own)])
             ):
@@ -203,7 +197,7 @@ class PlanMemory:
         self._homes.add(state)
 
     def _state(self, goal: str, slots: Sequence[str]) -> str:
-        return " ".join(terms_of(self.lexicon, goal, slots)) or NOTHING
+        return " ".join(self.lexicon.terms(goal, slots)) or NOTHING
 
     def _observe(self, part: Part) -> Attempt:
         goal, slots, steps, shown, search = part

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from cvx.types import Hit, Step
-from experiments.plans.lending import Parts, offers, parts_of
 from experiments.plans.lexicon import Lexicon
-from experiments.plans.plan_choice import choose
+from experiments.plans.plan_choice import Parts, choose, offers, parts_of
 from experiments.tests.textgames.hats import HatGame, demonstrations
 from experiments.tests.textgames.test_agent import agent_of
 
