@@ -27,9 +27,10 @@ UNDONE, OPENED = "undone", "opened"
 """Metadata of episodes: what a demonstration said, did, undid and was told, a goal's names;
 which of its commands made the next one possible."""
 
-FOLLOWED, TOOK, COMPOSED, OFFERED = "plan", "took", "composed", "offered"
+FOLLOWED, TOOK, COMPOSED, OFFERED, MET = "plan", "took", "composed", "offered", "met"
 """Metadata of attempts: the plan's signature, how many commands were given, whether it is what
-lasted of several attempts, what could be done with the goal's things (see `offers`)."""
+lasted of several attempts, what could be done with the goal's things (see `offers`), and which
+names stood at which positions of commands that were possible (see `positions`)."""
 
 
 class Shown(NamedTuple):
@@ -212,6 +213,7 @@ def take_in(lexicon: Lexicon, episode: Episode) -> None:
     if not kept(episode):
         return
     lexicon.offered.update((form, own, o) for form, own, o in episode.metadata.get(OFFERED, ()))
+    lexicon.met.update(((form, at), word) for form, at, word in episode.metadata.get(MET, ()))
     if episode.reward == 1.0:
         plan = [s.action for s in episode.steps if s.action and variables_of(s.action)]
         lexicon.reached(episode.task_type or "", plan)

@@ -74,6 +74,7 @@ class Lexicon:
         self._agreed: Counter[object] = Counter()
         self.goals = Spread()
         self.offered: set[tuple[str, str, str]] = set()
+        self.met: set[tuple[tuple[str, int], str]] = set()
 
     def said(self, goal: str, slots: Sequence[str]) -> None:
         """Take in a goal, or a clause of one, and the names of its things."""
@@ -167,6 +168,28 @@ class Lexicon:
         """
         return 0 < self._uses[form] <= 2 * self._opened[form]
 
+    def unfit(self, slots: Sequence[str], known: Iterable[str]) -> set[tuple[tuple[str, int], int]]:
+        """Return at which positions of commands which of a goal's names never stood.
+
+        Counted are names that something else is done with for goals, and positions after the first:
+        what was only seen from afar may stand there yet.
+
+        Parameters
+        ----------
+        slots : sequence of str
+            The names of the goal's things.
+        known : iterable of str
+            The commands that were possible in this game; ``met`` has those of games before.
+        """
+        met = self.met | positions(known)
+        ends = {w for (form, at), w in met if not at and self.aimed(form)}
+        return {
+            (position, slot)
+            for position in {position for position, _ in met if position[1]}
+            for slot, noun in enumerate(slots)
+            if noun in ends and (position, noun) not in met
+        }
+
     def doubt(self, form: object) -> float:
         """Return the chance that a shape or position does not name the goal's thing."""
         return 1 - (self._aimed[form] + 1) / (self._uses[form] + 2)
@@ -252,3 +275,8 @@ class Space:
         kept = {w: x for w, x in weights.items() if x} or {"": 1.0}
         rows = self._embedder.embed(list(kept))
         return np.asarray(np.array(list(kept.values()), dtype=np.float32) @ rows)
+
+
+def positions(commands: Iterable[str]) -> set[tuple[tuple[str, int], str]]:
+    """Return at which positions of commands which names stand."""
+    return {(a.position, a.word) for command in commands for a in arguments(command)}

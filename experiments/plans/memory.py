@@ -22,6 +22,7 @@ from experiments.plans.lessons import (
     COMPOSED,
     DEMONSTRATION,
     FOLLOWED,
+    MET,
     OFFERED,
     PLAN,
     SLOTS,
@@ -35,7 +36,7 @@ from experiments.plans.lessons import (
     timed,
     understand,
 )
-from experiments.plans.lexicon import Space
+from experiments.plans.lexicon import Space, positions
 from experiments.plans.plan_choice import Offer, Parts, choose, offers, parts_of
 from experiments.plans.words import filled, shape, template, unnumbered, variables_of, words
 
@@ -299,7 +300,8 @@ class PlanMemory:
         proven = {step for plan in self._plans for step in plan.split(", ")}
         spoken = {word for home in self._homes for word in words(home)}
         steps = parts_of(offers(search.known, slots) | self.lexicon.offered, self.lexicon)
-        return Parts(steps, words(state), len(slots), proven=proven, spoken=spoken)
+        unfit = self.lexicon.unfit(slots, search.known)
+        return Parts(steps, words(state), len(slots), proven=proven, spoken=spoken, unfit=unfit)
 
     def _worth(self, state: str, plans: Iterable[str]) -> Mapping[str, Option]:
         assert self.choices is not None
@@ -389,7 +391,9 @@ class PlanMemory:
         slots = list(attempt.binding.slots)
         seen: set[Offer] = set() if self._ignorant else offers(attempt.search.known, slots)
         can = seen - self.lexicon.offered
+        fresh = positions(attempt.search.known) - self.lexicon.met
         own = {SLOTS: slots, FOLLOWED: plan, TOOK: took, OFFERED: sorted(map(list, can))}
+        own[MET] = sorted([form, at, word] for (form, at), word in fresh)
         told = attempt.search.told()
         run.metadata = {**run.metadata, **own, **told}
         exposure = self.durations.done_by(took, (run.task_type, plan)) if cut_off else 1.0

@@ -23,6 +23,7 @@ _NAMED = 0.6  # the same where a word of the goal is the step's verb
 _SHORT = 0.98  # for each step, so that among equals the shorter plan is tried first
 _LACKING = 0.5  # what a plan is worth that lacks such a step, until it is tried for such a goal
 _UNNAMED = 0.3  # and one that does nothing with something that the goal names
+_UNFIT = 0.3  # and one that names something where it never stood, see `Lexicon.unfit`
 _PROVEN = 1.5  # how much likelier a step is that ever was part of a plan that won
 
 
@@ -41,6 +42,8 @@ class Parts:
         The signatures of steps that ever were part of a plan that won.
     spoken : iterable of str, optional
         The words of all goals that were reached.
+    unfit : collection of (position, int)
+        Where in commands which of the goal's things never stood, see `Lexicon.unfit`.
     """
 
     def __init__(
@@ -51,9 +54,10 @@ class Parts:
         *,
         proven: Collection[str] = (),
         spoken: Iterable[str] = (),
+        unfit: Collection[tuple[tuple[str, int], int]] = (),
     ) -> None:
         known = (s for s in steps if all(slot_of(v) < n for v in variables_of(s)))
-        self.steps, self.n, self.proven = list(known), n, proven
+        self.steps, self.n, self.proven, self.unfit = list(known), n, proven, unfit
         self.named = verbs(self.steps).intersection(goal)
         self.unsaid = set(spoken).difference(goal)
 
@@ -95,8 +99,14 @@ class Parts:
         return odds / _AGAIN if odds <= _AGAIN else float("inf")
 
     def _about(self, plan: Sequence[str]) -> float:
-        named = {slot_of(name) for subgoal in plan for name in variables_of(subgoal)}
-        return 1.0 if named.issuperset(range(self.n)) else _UNNAMED
+        used = {
+            (part.position, slot_of(part.word))
+            for subgoal in plan
+            for part in arguments(subgoal)
+            if part.word.startswith("{")
+        }
+        covered = {slot for _, slot in used}.issuperset(range(self.n))
+        return (1.0 if covered else _UNNAMED) * (1.0 if used.isdisjoint(self.unfit) else _UNFIT)
 
 
 def offers(commands: Iterable[str], slots: Sequence[str]) -> set[Offer]:

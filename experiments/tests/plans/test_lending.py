@@ -7,6 +7,7 @@ from experiments.plans.lexicon import Lexicon
 from experiments.plans.plan_choice import Parts, choose, offers, parts_of
 from experiments.tests.textgames.hats import HatGame, demonstrations
 from experiments.tests.textgames.test_agent import agent_of
+from experiments.textgames.agent import Agent
 
 
 def _hit(*plan: str) -> Hit:
@@ -29,6 +30,22 @@ def test_a_step_that_the_goal_names_comes_first_and_a_plan_without_it_is_worth_l
     made = sorted(parts.lent(plan), key=lambda one: -one[1])
     assert all("dye {0.0}" in one for one, _ in made[:2])
     assert parts.share(plan) < parts.share(("grab {0.0}", "dye {0.0}", "hang {0.0}")) == 1.0
+
+
+def test_a_plan_that_names_a_thing_where_it_never_stood_comes_after_one_that_does_not() -> None:
+    hang, light = ("grab {0.0}", "hang {0.0} on {1.0}"), ("grab {0.0}", "light {1.0}")
+    unfit = {(("hang # on #", 1), 1)}
+    parts = Parts([], ["see"], 2, unfit=unfit)
+    assert parts.share(hang) < parts.share(light) == 1.0
+    assert Parts([], ["see"], 2).share(hang) == 1.0
+
+
+def test_where_names_stood_is_known_again_from_the_episodes() -> None:
+    agent = agent_of()
+    agent.play(HatGame("hang a hat on the peg", seed=60))
+    met = agent.plans.lexicon.met
+    assert (("hang # on #", 1), "peg") in met
+    assert Agent(agent.memory).plans.lexicon.met == met
 
 
 def test_what_is_done_with_many_things_is_done_with_the_one_that_the_goal_names() -> None:

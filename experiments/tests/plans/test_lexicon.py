@@ -95,3 +95,16 @@ def test_any_step_but_the_last_may_have_been_needless() -> None:
     assert readings[plan] == 1.0
     assert 0 < readings["grab {0.0}", "hang {0.0}"] < 1.0
     assert plan[:2] not in readings, "the last one brought the reward"
+
+
+def test_a_name_is_unfit_where_it_never_stood_if_something_else_is_done_with_it() -> None:
+    lexicon = Lexicon()
+    lexicon.did(["grab hat 1", "hang hat 1 on peg 1"], ["hat", "peg"])
+    lexicon.did(["grab hat 1", "light torch 1"], ["hat", "torch"])
+    known = ["hang hat 1 on peg 2", "light torch 3", "walk to hook 1"]
+    place = ("hang # on #", 1)
+    assert lexicon.unfit(["hat", "torch"], known) == {(place, 0), (place, 1)}
+    assert lexicon.unfit(["hat", "hook"], known) == {(place, 0)}, "a hook was seen from afar only"
+    assert lexicon.unfit(["hat", "lamp"], known) == {(place, 0)}, "a lamp was never seen at all"
+    lexicon.met.add((place, "torch"))
+    assert lexicon.unfit(["hat", "torch"], known) == {(place, 0)}, "it stood there before"
