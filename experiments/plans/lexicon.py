@@ -16,14 +16,12 @@ from experiments.plans.words import (
     arguments,
     rest,
     shape,
-    slot_of,
     spans,
     template,
     unnumbered,
     words,
 )
 
-_PLAUSIBLE = 0.25  # other readings of a plan must be as likely as this; set by hand
 _NEEDLESS = 0.5  # how likely a step of a plan was needless: tried where the whole failed
 _ALONE = 0.1  # the same where it leaves a single one
 # Above a half: with that, looking into things on the way to putting something into such a thing
@@ -140,24 +138,12 @@ class Lexicon:
             return unused
         return (self._aimed[form] + 0.5) / (self._uses[form] + 1) > _AIMED
 
-    def readings(
-        self, plan: Sequence[str], nouns: Mapping[int, str]
-    ) -> Iterator[tuple[tuple[str, ...], float]]:
-        """Yield a plan, then the other ways of reading it, each with its odds.
-
-        A thing that was both the goal's and where something is always done may have been shown
-        as the latter: any variable but the first of a command may stand for its noun alone. And
-        any step but the last may have been needless.
+    def readings(self, plan: Sequence[str]) -> Iterator[tuple[tuple[str, ...], float]]:
+        """Yield a plan, then what it is without one of its steps but the last, which may have been
+        needless; each with its odds.
         """
-        if not plan:
-            return
-        yield tuple(plan), 1.0
-        for place, subgoal in enumerate(plan):
-            for part in arguments(subgoal)[1:]:
-                noun = nouns.get(slot_of(part.word)) if part.word.startswith("{") else None
-                if noun and self.doubt(part.position) > _PLAUSIBLE:
-                    other = subgoal.replace(part.word, noun)
-                    yield (*plan[:place], other, *plan[place + 1 :]), self.doubt(part.position)
+        if plan:
+            yield tuple(plan), 1.0
         for place in range(len(plan) - 1):
             yield (*plan[:place], *plan[place + 1 :]), _NEEDLESS if len(plan) > 2 else _ALONE
 
@@ -189,10 +175,6 @@ class Lexicon:
             for slot, noun in enumerate(slots)
             if noun in ends and (position, noun) not in met
         }
-
-    def doubt(self, form: object) -> float:
-        """Return the chance that a shape or position does not name the goal's thing."""
-        return 1 - (self._aimed[form] + 1) / (self._uses[form] + 2)
 
     def slots(self, goal: str, heard: Iterable[str]) -> tuple[str, ...]:
         """Return the names of a goal's things, in its order.

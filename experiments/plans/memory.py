@@ -12,7 +12,7 @@ from typing import Any
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.memory import Option
-from cvx.types import Cue, Episode, Filter, Hit
+from cvx.types import Cue, Episode, Filter
 from experiments.plans.attempt import Attempt, Consulted, Item, Wish
 from experiments.plans.binding import Binding, PastCommand, lasting, signature
 from experiments.plans.choices import EXPLORED, ORIGIN, Choices, Search, moment
@@ -38,7 +38,7 @@ from experiments.plans.lessons import (
 )
 from experiments.plans.lexicon import Space, positions
 from experiments.plans.plan_choice import Offer, Parts, choose, offers, parts_of
-from experiments.plans.words import filled, shape, template, unnumbered, variables_of, words
+from experiments.plans.words import shape, template, unnumbered, variables_of, words
 
 PLANS = "plans"
 """The task of choosing plans."""
@@ -280,7 +280,7 @@ class PlanMemory:
         state = self._state(goal, slots)
         advised = partial(self._worth, state) if self.advised else None
         parts = self._parts(state, search, slots) if self.lending else None
-        hit, plan = choose(decision.hits, self.lexicon, self._nouns, item.rejected, advised, parts)
+        hit, plan = choose(decision.hits, self.lexicon, item.rejected, advised, parts)
         followed = () if hit is None else hit
         stored = self._space.start(goal, slots, plan)
         self.memory.act(decision, None, followed, vector=stored, tags=(PLAN,))
@@ -309,10 +309,6 @@ class PlanMemory:
         with self._timed():
             told = self.choices.advise(PLANS, state, named)
         return {named[name]: option for name, option in told.items()}
-
-    def _nouns(self, hit: Hit) -> dict[int, str]:
-        episode = self.memory.episode_of(hit)
-        return {} if episode is None else filled(episode.task_type or "", episode.goal)
 
     def advance(self, attempt: Attempt, command: str) -> None:
         """Record a command that does the next step of the plan."""

@@ -165,7 +165,6 @@ class _Option(NamedTuple):
 def choose(
     hits: Sequence[Hit],
     lexicon: Lexicon,
-    nouns_of: Callable[[Hit], Mapping[int, str]],
     rejected: dict[str, frozenset[str]],
     advised: Advised | None = None,
     parts: Parts | None = None,
@@ -178,8 +177,6 @@ def choose(
         Starts of attempts, best first; what follows them are plans.
     lexicon : Lexicon
         Knows the ways in which a plan can be read.
-    nouns_of : callable
-        What the variables of a hit's plan stood for.
     rejected : dict of str to frozenset of str
         Signatures of plans, and the verbs of those that were carried out in vain: a plan of the
         same verbs comes last, unless it is longer; or the step that could not be done: so does a
@@ -199,9 +196,7 @@ def choose(
     readings = [
         (hit, -place, plan, odds, signature(plan_of(hit)))
         for place, hit in enumerate(hits)
-        for plan, odds in (
-            lexicon.readings(plan_of(hit), nouns_of(hit)) if hit.successors else [((), 1.0)]
-        )
+        for plan, odds in (lexicon.readings(plan_of(hit)) if hit.successors else [((), 1.0)])
     ]
     told = advised({signature(one[2]) for one in readings}) if advised and readings else None
     options: dict[str, _Option] = {}

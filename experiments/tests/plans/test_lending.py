@@ -83,7 +83,7 @@ def test_an_own_win_that_is_not_kept_shows_nothing() -> None:
 def test_a_plan_with_a_step_that_could_not_be_done_comes_last() -> None:
     hits = [_hit("grab {0.0}", "dye {0.0}"), _hit("grab {0.0}", "fold {0.0}")]
     rejected = {"grab {0.0}, dye {0.0}, hang {0.0}": frozenset(["dye {0.0}"])}
-    _, plan = choose(hits, Lexicon(), lambda _: {}, rejected)
+    _, plan = choose(hits, Lexicon(), rejected)
     assert plan == ("grab {0.0}", "fold {0.0}")
 
 
@@ -91,5 +91,5 @@ def test_to_do_it_all_twice_is_more_than_was_in_vain() -> None:
     twice = _hit("grab {0.0}", "hang {0.0}", "grab {0.1}", "hang {0.1}")
     once = _hit("hang {0.0}", "grab {0.0}")
     rejected = {"grab {0.0}, hang {0.0}": frozenset(["grab", "hang"])}
-    _, plan = choose([once, twice], Lexicon(), lambda _: {}, rejected)
+    _, plan = choose([once, twice], Lexicon(), rejected)
     assert len(plan) == 4

@@ -32,15 +32,6 @@ def test_variables_tell_a_fresh_instance_from_the_same_again() -> None:
     assert not other.fits("hang scarf 8 on hook 1", plan[1]), "the one already bound is wanted"
 
 
-def test_a_thing_that_played_two_parts_can_be_read_in_two_ways() -> None:
-    lexicon = Lexicon()
-    lexicon.did(["dye hat 1 with vat 1"], ["hat", "vat"])
-    plan = ["dye {0.0} with {1.0}"]
-    readings = dict(lexicon.readings(plan, {0: "hat", 1: "vat"}))
-    assert readings[("dye {0.0} with {1.0}",)] == 1.0
-    assert 0 < readings[("dye {0.0} with vat",)] < 1
-
-
 def test_looking_into_what_the_goal_names_too_is_still_looking_around() -> None:
     lexicon = Lexicon()
     lexicon.did([f"open box {n}" for n in range(1, 7)], ["hat", "shelf"])
@@ -91,7 +82,7 @@ def test_what_was_done_to_eight_things_on_the_way_to_one_goal_was_shown_once() -
 
 def test_any_step_but_the_last_may_have_been_needless() -> None:
     plan = ("grab {0.0}", "wave {0.0}", "hang {0.0}")
-    readings = dict(Lexicon().readings(plan, {}))
+    readings = dict(Lexicon().readings(plan))
     assert readings[plan] == 1.0
     assert 0 < readings["grab {0.0}", "hang {0.0}"] < 1.0
     assert plan[:2] not in readings, "the last one brought the reward"
