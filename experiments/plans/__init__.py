@@ -5,18 +5,23 @@ that it shares episodes with; a demonstrated command becomes a subgoal by taking
 the goal gave; what is recalled for a new goal is filled with the new names.
 """
 
-from experiments.plans.attempt import Attempt, Wish, plan_of, use_key
+from experiments.plans.attempt import (
+    Attempt,
+    Consulted,
+    Item,
+    OpenClauses,
+    Wish,
+    plan_of,
+    use_key,
+)
 from experiments.plans.binding import Binding, signature, verbs
-from experiments.plans.choices import Choices
+from experiments.plans.choices import Choices, Search, Trial, moment
 from experiments.plans.demonstration import Demonstrations, Observation, Played
 from experiments.plans.lessons import PLAN, SUBGOAL
 from experiments.plans.lexicon import Lexicon
 from experiments.plans.memory import PlanMemory
-from experiments.plans.open_clauses import Item, OpenClauses
 from experiments.plans.place_map import PlaceMap
 from experiments.plans.pursuit import Pursuit, complete
-from experiments.plans.searches import Search, Trial
-from experiments.plans.situations import Consulted, moment
 from experiments.plans.words import arguments, kind, mentions, shape, template
 
 __all__ = [

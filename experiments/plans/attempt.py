@@ -1,4 +1,4 @@
-"""One plan while it is carried out, step by step."""
+"""Attempts: plans while they are carried out, and the clauses of a goal that they are made at."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 from random import Random
+from typing import NamedTuple
 
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.types import Hit
-from experiments.plans.binding import Binding, signature
-from experiments.plans.searches import Search
+from experiments.plans.binding import Binding, PastCommand, signature
+from experiments.plans.choices import Search
+from experiments.plans.clauses import clauses
 from experiments.plans.words import arguments, kind, shape, variables_of, words
 
 
@@ -176,6 +178,28 @@ class Wish:
         return instance in self.things or fresh
 
 
+class Consulted(NamedTuple):
+    """What memory says about exploring in a moment.
+
+    Attributes
+    ----------
+    text : str
+        The moment.
+    kinds : mapping of str to float
+        How likely commands of each shape lead to what is missing in such a moment; empty if
+        nobody was asked.
+    chances : mapping of str to float
+        How likely each command does, by what was explored before; empty likewise.
+    wish : Wish
+        What was missing.
+    """
+
+    text: str
+    kinds: Mapping[str, float]
+    chances: Mapping[str, float]
+    wish: Wish
+
+
 def plan_of(hit: Hit) -> tuple[str, ...]:
     """Return the subgoals that follow the start of an episode."""
     return tuple(s.action for s in hit.successors if s.action and variables_of(s.action))
@@ -184,3 +208,104 @@ def plan_of(hit: Hit) -> tuple[str, ...]:
 def use_key(hit: Hit, task_type: str | None) -> Hashable:
     """Return what the success of advice is counted for: a plan for a goal."""
     return ("plan", task_type, signature(plan_of(hit)))
+
+
+@dataclass(slots=True)
+class Item:
+    """One clause of a goal.
+
+    Attributes
+    ----------
+    clause : str
+    over : bool
+        Whether its plan was carried out.
+    earned : bool
+        Whether it was rewarded for that.
+    rejected : dict of str to frozenset of str
+        Plans that were in vain, by signature, with their verbs where the plan itself was wrong,
+        or the step that could not be done.
+    stuck : Attempt, optional
+        The latest attempt, if it was broken off.
+    done : Attempt, optional
+        The latest attempt, if it was carried out.
+    deeds : list of PastCommand
+        What was done for it since it was begun, or last reached.
+    """
+
+    clause: str
+    over: bool = False
+    earned: bool = False
+    rejected: dict[str, frozenset[str]] = field(default_factory=dict)
+    stuck: Attempt | None = None
+    done: Attempt | None = None
+    deeds: list[PastCommand] = field(default_factory=list)
+
+
+class OpenClauses:
+    """The clauses of a goal, in the order in which they are to be gone through.
+
+    Parameters
+    ----------
+    goal : str
+        As it was stated; one clause if it has a single sentence.
+    """
+
+    def __init__(self, goal: str) -> None:
+        self.items = [Item(clause) for clause in clauses(goal)] or [Item(goal)]
+        self._place = 0
+
+    @property
+    def current(self) -> Item:
+        """The clause to go on with."""
+        return self.items[self._place]
+
+    @property
+    def last(self) -> bool:
+        """Whether all the other clauses are over."""
+        return all(item.over for item in self.items if item is not self.current)
+
+    def read(self, text: str) -> None:
+        """Take in instructions: what they say comes after the clause that led to them."""
+        known = {item.clause for item in self.items}
+        told = clauses(text)
+        if not known.issuperset(told):
+            self.items[self._place + 1 : self._place + 1] = [Item(clause) for clause in told]
+
+    def undone(self, commands: Iterable[str]) -> bool:
+        """Open clauses again of which a step could be done anew, that could not once it was done.
+
+        Parameters
+        ----------
+        commands : iterable of str
+            What has become possible.
+
+        Returns
+        -------
+        bool
+            Whether there is one.
+        """
+        fresh, found = list(commands), False
+        for item in self.items:
+            if item.over and item.done is not None and item.done.again(fresh) is not None:
+                item.over = item.earned = False
+                found = True
+        return found
+
+    def turn(self, *, over: bool) -> None:
+        """Go on with the first clause that is not over, or the next one if this one is not.
+
+        If there is none, begin again; what was rewarded is not done again, unless all was.
+
+        Parameters
+        ----------
+        over : bool
+            Whether the current one is; else it will be come back to.
+        """
+        self.current.over = over
+        if all(item.over for item in self.items):
+            earned = all(item.earned for item in self.items)
+            for item in self.items:
+                item.over = item.earned and not earned
+        n, first = len(self.items), 0 if over else self._place + 1
+        places = ((first + i) % n for i in range(n))
+        self._place = next(place for place in places if not self.items[place].over)

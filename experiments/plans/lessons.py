@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from cvx.errors import InvalidInputError
 from cvx.scoring import Durations
 from cvx.types import Episode
+from experiments.plans.binding import PastCommand, settled
+from experiments.plans.choices import Search
 from experiments.plans.clauses import Goal, align, clauses, holds, instructs, names_in
-from experiments.plans.command_history import PastCommand, settled
 from experiments.plans.demonstration import Demonstrations, Played
 from experiments.plans.lexicon import Lexicon
 from experiments.plans.place_map import moving
-from experiments.plans.searches import Search
-from experiments.plans.words import arguments, rest, shape, template, variables_of, words
+from experiments.plans.words import arguments, shape, variables_of, words
 
 DEMONSTRATION = "demonstration"
 
@@ -27,9 +27,10 @@ UNDONE, OPENED = "undone", "opened"
 """Metadata of episodes: what a demonstration said, did, undid and was told, a goal's names;
 which of its commands made the next one possible."""
 
-FOLLOWED, TOOK, COMPOSED, OFFERED = "plan", "took", "composed", "offered"
+FOLLOWED, TOOK, COMPOSED, OFFERED, MET = "plan", "took", "composed", "offered", "met"
 """Metadata of attempts: the plan's signature, how many commands were given, whether it is what
-lasted of several attempts, what could be done with the goal's things (see `offers`)."""
+lasted of several attempts, what could be done with the goal's things (see `offers`), and which
+names stood at which positions of commands that were possible (see `positions`)."""
 
 
 class Shown(NamedTuple):
@@ -204,12 +205,6 @@ def read(
     return names
 
 
-def terms_of(lexicon: Lexicon, goal: str, slots: Sequence[str]) -> list[str]:
-    """Return the words of a goal that name no thing, or its bare form if it has none."""
-    terms = [w for w in rest(goal, slots) if w not in lexicon.nouns]
-    return terms or [template(goal, slots)]
-
-
 def take_in(lexicon: Lexicon, episode: Episode) -> None:
     """Learn from a closed episode which words are rare, and what plans for goals name.
 
@@ -218,10 +213,11 @@ def take_in(lexicon: Lexicon, episode: Episode) -> None:
     if not kept(episode):
         return
     lexicon.offered.update((form, own, o) for form, own, o in episode.metadata.get(OFFERED, ()))
+    lexicon.met.update(((form, at), word) for form, at, word in episode.metadata.get(MET, ()))
     if episode.reward == 1.0:
         plan = [s.action for s in episode.steps if s.action and variables_of(s.action)]
         lexicon.reached(episode.task_type or "", plan)
-        terms = terms_of(lexicon, episode.goal, episode.metadata[SLOTS])
+        terms = lexicon.terms(episode.goal, episode.metadata[SLOTS])
         lexicon.goals.note([*terms, *(words(p)[0] for p in plan)])
 
 

@@ -6,19 +6,22 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
+
+from cvx.embed import Embedder
 from cvx.scoring import wilson
+from cvx.types import Vector
 from experiments.plans.words import (
     FUNCTION_WORDS,
     arguments,
     rest,
     shape,
-    slot_of,
     spans,
+    template,
     unnumbered,
     words,
 )
 
-_PLAUSIBLE = 0.25  # other readings of a plan must be as likely as this; set by hand
 _NEEDLESS = 0.5  # how likely a step of a plan was needless: tried where the whole failed
 _ALONE = 0.1  # the same where it leaves a single one
 # Above a half: with that, looking into things on the way to putting something into such a thing
@@ -69,12 +72,17 @@ class Lexicon:
         self._agreed: Counter[object] = Counter()
         self.goals = Spread()
         self.offered: set[tuple[str, str, str]] = set()
+        self.met: set[tuple[tuple[str, int], str]] = set()
 
     def said(self, goal: str, slots: Sequence[str]) -> None:
         """Take in a goal, or a clause of one, and the names of its things."""
         self.templates.update(rest(goal, slots))
         if slots:
             self._sizes[len(slots)] += 1
+
+    def terms(self, goal: str, slots: Sequence[str]) -> list[str]:
+        """Return the words of a goal that name no thing, or its bare form if it has none."""
+        return [w for w in rest(goal, slots) if w not in self.nouns] or [template(goal, slots)]
 
     def told(self, commands: Sequence[str], places: Iterable[int]) -> None:
         """Count commands, and at which places of them what was told said what to do next."""
@@ -130,24 +138,12 @@ class Lexicon:
             return unused
         return (self._aimed[form] + 0.5) / (self._uses[form] + 1) > _AIMED
 
-    def readings(
-        self, plan: Sequence[str], nouns: Mapping[int, str]
-    ) -> Iterator[tuple[tuple[str, ...], float]]:
-        """Yield a plan, then the other ways of reading it, each with its odds.
-
-        A thing that was both the goal's and where something is always done may have been shown
-        as the latter: any variable but the first of a command may stand for its noun alone. And
-        any step but the last may have been needless.
+    def readings(self, plan: Sequence[str]) -> Iterator[tuple[tuple[str, ...], float]]:
+        """Yield a plan, then what it is without one of its steps but the last, which may have been
+        needless; each with its odds.
         """
-        if not plan:
-            return
-        yield tuple(plan), 1.0
-        for place, subgoal in enumerate(plan):
-            for part in arguments(subgoal)[1:]:
-                noun = nouns.get(slot_of(part.word)) if part.word.startswith("{") else None
-                if noun and self.doubt(part.position) > _PLAUSIBLE:
-                    other = subgoal.replace(part.word, noun)
-                    yield (*plan[:place], other, *plan[place + 1 :]), self.doubt(part.position)
+        if plan:
+            yield tuple(plan), 1.0
         for place in range(len(plan) - 1):
             yield (*plan[:place], *plan[place + 1 :]), _NEEDLESS if len(plan) > 2 else _ALONE
 
@@ -158,9 +154,27 @@ class Lexicon:
         """
         return 0 < self._uses[form] <= 2 * self._opened[form]
 
-    def doubt(self, form: object) -> float:
-        """Return the chance that a shape or position does not name the goal's thing."""
-        return 1 - (self._aimed[form] + 1) / (self._uses[form] + 2)
+    def unfit(self, slots: Sequence[str], known: Iterable[str]) -> set[tuple[tuple[str, int], int]]:
+        """Return at which positions of commands which of a goal's names never stood.
+
+        Counted are names that something else is done with for goals, and positions after the first:
+        what was only seen from afar may stand there yet.
+
+        Parameters
+        ----------
+        slots : sequence of str
+            The names of the goal's things.
+        known : iterable of str
+            The commands that were possible in this game; ``met`` has those of games before.
+        """
+        met = self.met | positions(known)
+        ends = {w for (form, at), w in met if not at and self.aimed(form)}
+        return {
+            (position, slot)
+            for position in {position for position, _ in met if position[1]}
+            for slot, noun in enumerate(slots)
+            if noun in ends and (position, noun) not in met
+        }
 
     def slots(self, goal: str, heard: Iterable[str]) -> tuple[str, ...]:
         """Return the names of a goal's things, in its order.
@@ -212,3 +226,39 @@ class Lexicon:
     def weight(self, word: str) -> float:
         """Return how much a goal's word tells: rare ones more, first words of commands most."""
         return self.goals.rarity(word) * (_VERB if word in self.verbs else 1.0)
+
+
+class Space:
+    """Vectors of what is remembered and of what is asked; what is rare weighs more in the latter.
+
+    All have shape (dim,) and dtype float32.
+
+    Parameters
+    ----------
+    embedder : Embedder
+        Of words.
+    lexicon : Lexicon
+        Knows which words of goals are rare.
+    """
+
+    def __init__(self, embedder: Embedder, lexicon: Lexicon) -> None:
+        self._embedder, self._lexicon = embedder, lexicon
+
+    def start(self, goal: str, slots: Sequence[str], plan: Iterable[str]) -> Vector:
+        """Return where the start of an attempt lies: by its goal's words and its plan's verbs."""
+        terms = [*self._lexicon.terms(goal, slots), *(words(p)[0] for p in plan)]
+        return self._sum(dict.fromkeys(terms, 1.0))
+
+    def goal(self, goal: str, slots: Sequence[str]) -> Vector:
+        """Return where to ask for plans."""
+        return self._sum({w: self._lexicon.weight(w) for w in self._lexicon.terms(goal, slots)})
+
+    def _sum(self, weights: Mapping[str, float]) -> Vector:
+        kept = {w: x for w, x in weights.items() if x} or {"": 1.0}
+        rows = self._embedder.embed(list(kept))
+        return np.asarray(np.array(list(kept.values()), dtype=np.float32) @ rows)
+
+
+def positions(commands: Iterable[str]) -> set[tuple[tuple[str, int], str]]:
+    """Return at which positions of commands which names stand."""
+    return {(a.position, a.word) for command in commands for a in arguments(command)}

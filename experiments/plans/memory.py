@@ -12,18 +12,17 @@ from typing import Any
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.memory import Option
-from cvx.types import Cue, Episode, Filter, Hit
-from experiments.plans.attempt import Attempt, Wish
-from experiments.plans.binding import Binding, signature
-from experiments.plans.choices import Choices
+from cvx.types import Cue, Episode, Filter
+from experiments.plans.attempt import Attempt, Consulted, Item, Wish
+from experiments.plans.binding import Binding, PastCommand, lasting, signature
+from experiments.plans.choices import EXPLORED, ORIGIN, Choices, Search, moment
 from experiments.plans.clauses import holds
-from experiments.plans.command_history import PastCommand, lasting
 from experiments.plans.demonstration import Demonstrations, Played
-from experiments.plans.lending import Offer, Parts, offers, parts_of
 from experiments.plans.lessons import (
     COMPOSED,
     DEMONSTRATION,
     FOLLOWED,
+    MET,
     OFFERED,
     PLAN,
     SLOTS,
@@ -34,16 +33,12 @@ from experiments.plans.lessons import (
     learned,
     take_in,
     take_time,
-    terms_of,
     timed,
     understand,
 )
-from experiments.plans.open_clauses import Item
-from experiments.plans.plan_choice import choose
-from experiments.plans.searches import EXPLORED, ORIGIN, Search
-from experiments.plans.situations import Consulted, moment
-from experiments.plans.vectors import Space
-from experiments.plans.words import filled, shape, template, unnumbered, variables_of, words
+from experiments.plans.lexicon import Space, positions
+from experiments.plans.plan_choice import Offer, Parts, choose, offers, parts_of
+from experiments.plans.words import shape, template, unnumbered, variables_of, words
 
 PLANS = "plans"
 """The task of choosing plans."""
@@ -173,7 +168,7 @@ class PlanMemory:
         assert self.choices is not None
         for one in shown:
             own = signature(one.plan)
-            goal = terms_of(self.lexicon, one.run.goal, one.binding.slots)
+            goal = self.lexicon.terms(one.run.goal, one.binding.slots)
             for state in dict.fromkeys(
                 " ".join(s) for s in (goal, _said(own), [*goal, *_said(own)])
             ):
@@ -203,7 +198,7 @@ class PlanMemory:
         self._homes.add(state)
 
     def _state(self, goal: str, slots: Sequence[str]) -> str:
-        return " ".join(terms_of(self.lexicon, goal, slots)) or NOTHING
+        return " ".join(self.lexicon.terms(goal, slots)) or NOTHING
 
     def _observe(self, part: Part) -> Attempt:
         goal, slots, steps, shown, search = part
@@ -285,7 +280,7 @@ class PlanMemory:
         state = self._state(goal, slots)
         advised = partial(self._worth, state) if self.advised else None
         parts = self._parts(state, search, slots) if self.lending else None
-        hit, plan = choose(decision.hits, self.lexicon, self._nouns, item.rejected, advised, parts)
+        hit, plan = choose(decision.hits, self.lexicon, item.rejected, advised, parts)
         followed = () if hit is None else hit
         stored = self._space.start(goal, slots, plan)
         self.memory.act(decision, None, followed, vector=stored, tags=(PLAN,))
@@ -305,7 +300,8 @@ class PlanMemory:
         proven = {step for plan in self._plans for step in plan.split(", ")}
         spoken = {word for home in self._homes for word in words(home)}
         steps = parts_of(offers(search.known, slots) | self.lexicon.offered, self.lexicon)
-        return Parts(steps, words(state), len(slots), proven=proven, spoken=spoken)
+        unfit = self.lexicon.unfit(slots, search.known)
+        return Parts(steps, words(state), len(slots), proven=proven, spoken=spoken, unfit=unfit)
 
     def _worth(self, state: str, plans: Iterable[str]) -> Mapping[str, Option]:
         assert self.choices is not None
@@ -313,10 +309,6 @@ class PlanMemory:
         with self._timed():
             told = self.choices.advise(PLANS, state, named)
         return {named[name]: option for name, option in told.items()}
-
-    def _nouns(self, hit: Hit) -> dict[int, str]:
-        episode = self.memory.episode_of(hit)
-        return {} if episode is None else filled(episode.task_type or "", episode.goal)
 
     def advance(self, attempt: Attempt, command: str) -> None:
         """Record a command that does the next step of the plan."""
@@ -395,7 +387,9 @@ class PlanMemory:
         slots = list(attempt.binding.slots)
         seen: set[Offer] = set() if self._ignorant else offers(attempt.search.known, slots)
         can = seen - self.lexicon.offered
+        fresh = positions(attempt.search.known) - self.lexicon.met
         own = {SLOTS: slots, FOLLOWED: plan, TOOK: took, OFFERED: sorted(map(list, can))}
+        own[MET] = sorted([form, at, word] for (form, at), word in fresh)
         told = attempt.search.told()
         run.metadata = {**run.metadata, **own, **told}
         exposure = self.durations.done_by(took, (run.task_type, plan)) if cut_off else 1.0

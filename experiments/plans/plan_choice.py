@@ -1,16 +1,152 @@
-"""Chooses one of the plans that memory returns."""
+"""Chooses one of the plans that memory returns, or makes one of parts of others: what was learned
+for one kind of goal is lent to another.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from cvx.memory import Option
 from cvx.types import Hit
 from experiments.plans.attempt import plan_of
 from experiments.plans.binding import signature, verbs
-from experiments.plans.lending import Parts
 from experiments.plans.lexicon import Lexicon
+from experiments.plans.words import arguments, shape, slot_of, unnumbered, variables_of, words
+
+Offer = tuple[str, str, str]
+
+_LENT = 0.15  # how likely another plan's change by one step is the right one; set by hand
+_AGAIN = 0.3  # the same of doing it all with another instance: that goes on where the plan ended
+_NAMED = 0.6  # the same where a word of the goal is the step's verb
+_SHORT = 0.98  # for each step, so that among equals the shorter plan is tried first
+_LACKING = 0.5  # what a plan is worth that lacks such a step, until it is tried for such a goal
+_UNNAMED = 0.3  # and one that does nothing with something that the goal names
+_UNFIT = 0.3  # and one that names something where it never stood, see `Lexicon.unfit`
+_PROVEN = 1.5  # how much likelier a step is that ever was part of a plan that won
+
+
+class Parts:
+    """The steps that may be put into plans for a goal.
+
+    Parameters
+    ----------
+    steps : iterable of str
+        As `parts_of` gives them.
+    goal : sequence of str
+        The words of the goal that name no thing.
+    n : int
+        How many things the goal names.
+    proven : collection of str, optional
+        The signatures of steps that ever were part of a plan that won.
+    spoken : iterable of str, optional
+        The words of all goals that were reached.
+    unfit : collection of (position, int)
+        Where in commands which of the goal's things never stood, see `Lexicon.unfit`.
+    """
+
+    def __init__(
+        self,
+        steps: Iterable[str],
+        goal: Sequence[str],
+        n: int,
+        *,
+        proven: Collection[str] = (),
+        spoken: Iterable[str] = (),
+        unfit: Collection[tuple[tuple[str, int], int]] = (),
+    ) -> None:
+        known = (s for s in steps if all(slot_of(v) < n for v in variables_of(s)))
+        self.steps, self.n, self.proven, self.unfit = list(known), n, proven, unfit
+        self.named = verbs(self.steps).intersection(goal)
+        self.unsaid = set(spoken).difference(goal)
+
+    def lent(self, plan: Sequence[str]) -> Iterator[tuple[tuple[str, ...], float]]:
+        """Yield a plan done twice, with one step more, or another one; with how likely each is.
+
+        Examples
+        --------
+        >>> for plan, odds in Parts(["dye {0.0}"], ["dye"], 1).lent(["grab {0.0}", "hang {0.0}"]):
+        ...     print(plan, round(odds, 2))
+        ('grab {0.0}', 'hang {0.0}', 'grab {0.1}', 'hang {0.1}') 0.28
+        ('grab {0.0}', 'dye {0.0}', 'hang {0.0}') 0.56
+        ('grab {0.0}', 'dye {0.0}') 0.58
+        """
+        made = [((*plan, *(_another(subgoal, plan) for subgoal in plan)), _AGAIN)]
+        done = {signature([subgoal]) for subgoal in plan}
+        for part in self.steps:
+            if signature([part]) not in done:
+                likely = _LENT * (_PROVEN if signature([part]) in self.proven else 1)
+                odds = _NAMED if words(part)[0] in self.named else likely
+                about = variables_of(part)[0]
+                place = next((i for i, s in enumerate(plan, 1) if about in variables_of(s)), 1)
+                made.append(((*plan[:place], part, *plan[place:]), odds))
+                made += [((*plan[:i], part, *plan[i + 1 :]), odds) for i in range(1, len(plan))]
+        yield from ((one, odds * self._about(one) * _SHORT ** len(one)) for one, odds in made)
+
+    def share(self, plan: Sequence[str]) -> float:
+        """Return how much of its worth elsewhere a plan has for the goal.
+
+        It is worth less where it lacks a step that the goal names, and where it has one that goals
+        name which want it.
+        """
+        done = verbs(plan)
+        fits = self.named <= done and self.unsaid.isdisjoint(done)
+        return self._about(plan) * (1.0 if fits else _LACKING)
+
+    def order(self, odds: float) -> float:
+        """Return odds as a share of those that no step has which the goal names; inf for it."""
+        return odds / _AGAIN if odds <= _AGAIN else float("inf")
+
+    def _about(self, plan: Sequence[str]) -> float:
+        used = {
+            (part.position, slot_of(part.word))
+            for subgoal in plan
+            for part in arguments(subgoal)
+            if part.word.startswith("{")
+        }
+        covered = {slot for _, slot in used}.issuperset(range(self.n))
+        return (1.0 if covered else _UNNAMED) * (1.0 if used.isdisjoint(self.unfit) else _UNFIT)
+
+
+def offers(commands: Iterable[str], slots: Sequence[str]) -> set[Offer]:
+    """Return what could be done with a goal's things: a shape, which of them, with what else.
+
+    Examples
+    --------
+    >>> sorted(offers(["dye hat 1 with vat 2", "open bin 1"], ["hat", "peg"]))
+    [('dye # with #', '{0.0}', 'vat')]
+    """
+    found = set[Offer]()
+    for command in set(map(unnumbered, commands)):
+        first, other, *_ = [*(part.word for part in arguments(command)), "", ""]
+        if first in slots:
+            own = f"{{{slots.index(other)}.0}}" if other in slots else other
+            found.update((shape(command), f"{{{slots.index(first)}.0}}", o) for o in (other, own))
+    return found
+
+
+def parts_of(offered: Iterable[Offer], lexicon: Lexicon) -> Iterator[str]:
+    """Yield the steps that what could be done with goals' things may have been, in order.
+
+    What could only ever be done with one other kind of thing is done with that, else with what the
+    goal names.
+    """
+    for (form, first), group in groupby(sorted(offered), key=lambda offer: offer[:2]):
+        others = [other for _, _, other in group]
+        named = [other for other in others if other.startswith("{")]
+        nouns = len(others) - len(named)
+        if lexicon.aimed(form, unused=True):
+            gaps = iter([first, named[0] if named and nouns > 1 else others[0]])
+            yield " ".join(next(gaps, "") if w == "#" else w for w in form.split()).strip()
+
+
+def _another(subgoal: str, plan: Sequence[str]) -> str:
+    """Return a subgoal about another instance of the goal's first thing."""
+    own = {name for step in plan for name in variables_of(step) if not slot_of(name)}
+    names = {name: f"{{0.{number}}}" for number, name in enumerate(sorted(own), len(own))}
+    return " ".join(names.get(word, word) for word in words(subgoal))
+
 
 Advised = Callable[[Iterable[str]], Mapping[str, Option]]
 
@@ -29,7 +165,6 @@ class _Option(NamedTuple):
 def choose(
     hits: Sequence[Hit],
     lexicon: Lexicon,
-    nouns_of: Callable[[Hit], Mapping[int, str]],
     rejected: dict[str, frozenset[str]],
     advised: Advised | None = None,
     parts: Parts | None = None,
@@ -42,8 +177,6 @@ def choose(
         Starts of attempts, best first; what follows them are plans.
     lexicon : Lexicon
         Knows the ways in which a plan can be read.
-    nouns_of : callable
-        What the variables of a hit's plan stood for.
     rejected : dict of str to frozenset of str
         Signatures of plans, and the verbs of those that were carried out in vain: a plan of the
         same verbs comes last, unless it is longer; or the step that could not be done: so does a
@@ -63,9 +196,7 @@ def choose(
     readings = [
         (hit, -place, plan, odds, signature(plan_of(hit)))
         for place, hit in enumerate(hits)
-        for plan, odds in (
-            lexicon.readings(plan_of(hit), nouns_of(hit)) if hit.successors else [((), 1.0)]
-        )
+        for plan, odds in (lexicon.readings(plan_of(hit)) if hit.successors else [((), 1.0)])
     ]
     told = advised({signature(one[2]) for one in readings}) if advised and readings else None
     options: dict[str, _Option] = {}

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from experiments.plans.attempt import Attempt
-from experiments.plans.binding import signature, verbs
-from experiments.plans.command_history import PastCommand
+from experiments.plans.attempt import Attempt, OpenClauses
+from experiments.plans.binding import PastCommand, signature, verbs
+from experiments.plans.choices import Search
 from experiments.plans.demonstration import Observation, Played
 from experiments.plans.memory import PlanMemory
-from experiments.plans.open_clauses import OpenClauses
-from experiments.plans.searches import Search
 from experiments.plans.words import shape
 
 

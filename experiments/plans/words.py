@@ -37,12 +37,6 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def content(text: str) -> list[str]:
-    """Return the words that are no function words and no numbers, each once."""
-    kept = (w for w in words(text) if w not in FUNCTION_WORDS and not w.isdigit())
-    return list(dict.fromkeys(kept))
-
-
 @lru_cache(_KEPT)
 def shape(command: str) -> str:
     """Return a command's first word and its function words, with # for everything else.
@@ -132,26 +126,6 @@ def template(goal: str, slots: Sequence[str]) -> str:
     'hang a {0} on the {1}'
     """
     return " ".join(f"{{{slots.index(w)}}}" if named else w for w, named in spans(goal, slots))
-
-
-def filled(gaps: str, goal: str) -> dict[int, str]:
-    """Return what stands in the gaps of a template, by number; empty if it is of another goal.
-
-    Examples
-    --------
-    >>> filled("hang a {0} on the {1}", "hang a felt hat on the peg")
-    {0: 'felt hat', 1: 'peg'}
-    """
-    pattern, seen = [], set[str]()
-    for part in words(gaps):
-        name = f"gap{part[1:-1]}"
-        if not part.startswith("{"):
-            pattern.append(re.escape(part))
-        else:
-            pattern.append(f"(?P={name})" if name in seen else f"(?P<{name}>.+?)")
-            seen.add(name)
-    found = re.fullmatch(" ".join(pattern), " ".join(words(goal)))
-    return {} if found is None else {int(g[3:]): w for g, w in found.groupdict().items()}
 
 
 def rest(goal: str, slots: Iterable[str]) -> list[str]:

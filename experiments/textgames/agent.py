@@ -13,9 +13,8 @@ from typing import Any
 from cvx.learn.loop import ActiveMemory
 from experiments.errors import GameError
 from experiments.plans import Attempt, Demonstrations, PlaceMap, PlanMemory, Pursuit, shape
-from experiments.textgames.explore import Explorer
+from experiments.textgames.explore import Explorer, GameState
 from experiments.textgames.game import Game, Result
-from experiments.textgames.game_state import GameState
 
 
 class Agent:

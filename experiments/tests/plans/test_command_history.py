@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.plans import Lexicon
-from experiments.plans.command_history import PastCommand, lasting
+from experiments.plans.binding import PastCommand, lasting
 from experiments.plans.words import words
 
 SLOTS = ["hat", "peg"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from cvx.types import Hit, Step
-from experiments.plans.lending import Parts, offers, parts_of
 from experiments.plans.lexicon import Lexicon
-from experiments.plans.plan_choice import choose
+from experiments.plans.plan_choice import Parts, choose, offers, parts_of
 from experiments.tests.textgames.hats import HatGame, demonstrations
 from experiments.tests.textgames.test_agent import agent_of
+from experiments.textgames.agent import Agent
 
 
 def _hit(*plan: str) -> Hit:
@@ -30,6 +30,22 @@ def test_a_step_that_the_goal_names_comes_first_and_a_plan_without_it_is_worth_l
     made = sorted(parts.lent(plan), key=lambda one: -one[1])
     assert all("dye {0.0}" in one for one, _ in made[:2])
     assert parts.share(plan) < parts.share(("grab {0.0}", "dye {0.0}", "hang {0.0}")) == 1.0
+
+
+def test_a_plan_that_names_a_thing_where_it_never_stood_comes_after_one_that_does_not() -> None:
+    hang, light = ("grab {0.0}", "hang {0.0} on {1.0}"), ("grab {0.0}", "light {1.0}")
+    unfit = {(("hang # on #", 1), 1)}
+    parts = Parts([], ["see"], 2, unfit=unfit)
+    assert parts.share(hang) < parts.share(light) == 1.0
+    assert Parts([], ["see"], 2).share(hang) == 1.0
+
+
+def test_where_names_stood_is_known_again_from_the_episodes() -> None:
+    agent = agent_of()
+    agent.play(HatGame("hang a hat on the peg", seed=60))
+    met = agent.plans.lexicon.met
+    assert (("hang # on #", 1), "peg") in met
+    assert Agent(agent.memory).plans.lexicon.met == met
 
 
 def test_what_is_done_with_many_things_is_done_with_the_one_that_the_goal_names() -> None:
@@ -67,7 +83,7 @@ def test_an_own_win_that_is_not_kept_shows_nothing() -> None:
 def test_a_plan_with_a_step_that_could_not_be_done_comes_last() -> None:
     hits = [_hit("grab {0.0}", "dye {0.0}"), _hit("grab {0.0}", "fold {0.0}")]
     rejected = {"grab {0.0}, dye {0.0}, hang {0.0}": frozenset(["dye {0.0}"])}
-    _, plan = choose(hits, Lexicon(), lambda _: {}, rejected)
+    _, plan = choose(hits, Lexicon(), rejected)
     assert plan == ("grab {0.0}", "fold {0.0}")
 
 
@@ -75,5 +91,5 @@ def test_to_do_it_all_twice_is_more_than_was_in_vain() -> None:
     twice = _hit("grab {0.0}", "hang {0.0}", "grab {0.1}", "hang {0.1}")
     once = _hit("hang {0.0}", "grab {0.0}")
     rejected = {"grab {0.0}, hang {0.0}": frozenset(["grab", "hang"])}
-    _, plan = choose([once, twice], Lexicon(), lambda _: {}, rejected)
+    _, plan = choose([once, twice], Lexicon(), rejected)
     assert len(plan) == 4

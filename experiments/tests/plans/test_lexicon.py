@@ -32,15 +32,6 @@ def test_variables_tell_a_fresh_instance_from_the_same_again() -> None:
     assert not other.fits("hang scarf 8 on hook 1", plan[1]), "the one already bound is wanted"
 
 
-def test_a_thing_that_played_two_parts_can_be_read_in_two_ways() -> None:
-    lexicon = Lexicon()
-    lexicon.did(["dye hat 1 with vat 1"], ["hat", "vat"])
-    plan = ["dye {0.0} with {1.0}"]
-    readings = dict(lexicon.readings(plan, {0: "hat", 1: "vat"}))
-    assert readings[("dye {0.0} with {1.0}",)] == 1.0
-    assert 0 < readings[("dye {0.0} with vat",)] < 1
-
-
 def test_looking_into_what_the_goal_names_too_is_still_looking_around() -> None:
     lexicon = Lexicon()
     lexicon.did([f"open box {n}" for n in range(1, 7)], ["hat", "shelf"])
@@ -91,7 +82,20 @@ def test_what_was_done_to_eight_things_on_the_way_to_one_goal_was_shown_once() -
 
 def test_any_step_but_the_last_may_have_been_needless() -> None:
     plan = ("grab {0.0}", "wave {0.0}", "hang {0.0}")
-    readings = dict(Lexicon().readings(plan, {}))
+    readings = dict(Lexicon().readings(plan))
     assert readings[plan] == 1.0
     assert 0 < readings["grab {0.0}", "hang {0.0}"] < 1.0
     assert plan[:2] not in readings, "the last one brought the reward"
+
+
+def test_a_name_is_unfit_where_it_never_stood_if_something_else_is_done_with_it() -> None:
+    lexicon = Lexicon()
+    lexicon.did(["grab hat 1", "hang hat 1 on peg 1"], ["hat", "peg"])
+    lexicon.did(["grab hat 1", "light torch 1"], ["hat", "torch"])
+    known = ["hang hat 1 on peg 2", "light torch 3", "walk to hook 1"]
+    place = ("hang # on #", 1)
+    assert lexicon.unfit(["hat", "torch"], known) == {(place, 0), (place, 1)}
+    assert lexicon.unfit(["hat", "hook"], known) == {(place, 0)}, "a hook was seen from afar only"
+    assert lexicon.unfit(["hat", "lamp"], known) == {(place, 0)}, "a lamp was never seen at all"
+    lexicon.met.add((place, "torch"))
+    assert lexicon.unfit(["hat", "torch"], known) == {(place, 0)}, "it stood there before"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.plans.open_clauses import OpenClauses
+from experiments.plans.attempt import OpenClauses
 
 
 def _order(agenda: OpenClauses, overs: list[bool]) -> list[str]:

@@ -14,14 +14,14 @@ from cvx.types import Cue, Episode, Filter
 from experiments.harness.arms import arm_of
 from experiments.harness.memories import FrozenMemory
 from experiments.plans import Attempt, PlaceMap, shape, use_key
+from experiments.plans.attempt import Item
+from experiments.plans.choices import Search
 from experiments.plans.lessons import COMPOSED, SUBGOAL
-from experiments.plans.open_clauses import Item
 from experiments.plans.pursuit import Pursuit
-from experiments.plans.searches import Search
 from experiments.tests.textgames.hats import HatGame, demonstrations
 from experiments.textgames.agent import Agent
 from experiments.textgames.controls import ShuffledMemory
-from experiments.textgames.game_state import GameState
+from experiments.textgames.explore import GameState
 
 
 def agent_of(arm: str = "full", seed: int = 0, *, taught: bool = True) -> Agent:

@@ -15,7 +15,7 @@ from cvx.types import Cue, Vector
 from experiments.errors import GameError
 from experiments.harness.arms import ARMS
 from experiments.plans import Observation, PlanMemory, Search, shape, use_key
-from experiments.plans.open_clauses import Item
+from experiments.plans.attempt import Item
 from experiments.tests.textgames.hats import HatGame, demonstrations
 from experiments.textgames.agent import Agent
 

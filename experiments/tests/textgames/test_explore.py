@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from experiments.plans import Consulted, Lexicon, Observation, PlaceMap, Wish
-from experiments.textgames.explore import Explorer
-from experiments.textgames.game_state import GameState
+from experiments.textgames.explore import Explorer, GameState
 
 _COMMANDS = ("lift box 1", "walk to nook 1", "walk to nook 2")
 
