@@ -211,7 +211,7 @@ def a_time(name: str, value: Any) -> int:
     A datetime becomes microseconds since 1970-01-01 UTC.
     """
     if not isinstance(value, datetime):
-        if isinstance(value, str | float):
+        if _index(value) is None:
             raise wrong(name, value, "an int or a datetime with a time zone")
         return int(_whole_time(name, value))
     if value.tzinfo is None:
@@ -258,6 +258,7 @@ def above_zero(name: str, value: Any) -> float:
 
 
 _an_id = whole()
+_AN_EVENT = "an event, a hit or an id; get(key=...) finds what has a key, recall(...) words"
 
 
 def an_event(name: str, value: Any) -> int:
@@ -265,13 +266,15 @@ def an_event(name: str, value: Any) -> int:
     event = value.event if isinstance(value, Hit) else value
     if event is None or (isinstance(event, Event) and event.event_id is None):
         raise wrong(name, value, "an event that is stored, or its id")
+    if not isinstance(event, Event) and _index(event) is None:
+        raise wrong(name, value, _AN_EVENT)
     return int(_an_id(name, event.event_id if isinstance(event, Event) else event))
 
 
 def some_events(name: str, value: Any) -> list[int]:
     """Check one event or several, and return their ids."""
     if isinstance(value, str | bytes | Mapping):
-        raise wrong(name, value, "ids of events")
+        raise wrong(name, value, _AN_EVENT)
     listed = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(listed, Iterable):
         return [an_event(name, listed)]
@@ -383,34 +386,40 @@ def _entities(name: str, value: Any) -> list[int]:
     return [entity_number(one) for one in _strings(name, value)]
 
 
-def _plain(name: str, value: Any) -> None:
+def _plain(name: str, value: Any) -> Any:
+    """Check one value of a condition, and return it; numpy's become Python's own."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, str):
         _a_string(name, value)
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise wrong(name, value, "a number of 64 bits")
     elif not isinstance(value, int | float | None) or value != value:
         raise wrong(name, value, "a text, number, bool or None")
+    return value
 
 
 def _conditions(name: str, value: Any) -> Any:
+    made: dict[str, Any] = {}
     for key, one in one_of(Mapping, called="a mapping, such as a dict")(name, value).items():
         at = f"{name}[{key!r}]"
         _a_string(at, key)
+        limits: dict[str, Any] = {}
         for how, limit in one.items() if isinstance(one, Mapping) else [("is", one)]:
             if how not in (*_OPERATORS, "is"):
                 raise wrong(f"{at}: a condition", how, f"one of {', '.join(_OPERATORS)}")
             if how == "in":
                 if isinstance(limit, str | bytes) or not isinstance(limit, Collection):
                     raise wrong(f"{at}['in']", limit, "a list of values")
-                for one_value in limit:
-                    _plain(f"{at}['in']", one_value)
+                limits[how] = [_plain(f"{at}['in']", one_value) for one_value in limit]
             elif how == "exists":
-                one_of(bool, np.bool_, called="True or False")(f"{at}['exists']", limit)
+                limits[how] = bool(a_flag(f"{at}['exists']", limit))
             else:
-                _plain(f"{at}[{how!r}]", limit)
+                limits[how] = _plain(f"{at}[{how!r}]", limit)
+        made[key] = limits if isinstance(one, Mapping) else limits["is"]
     if len(value) > _MOST_CONDITIONS:
         raise wrong(name, f"{len(value)} keys", f"at most {_MOST_CONDITIONS}")
-    return value
+    return made
 
 
 def _tags(name: str, value: Any) -> Any:

@@ -7,6 +7,7 @@ import operator
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -159,10 +160,8 @@ def sound_cue(cue: str | Cue | Vector) -> Cue:
     """
     if isinstance(cue, str):
         cue = Cue(cue)
-    elif isinstance(cue, np.ndarray):
-        if cue.ndim != 1 or cue.dtype.kind not in "fiu" or not np.isfinite(cue).all():
-            raise wrong("cue", cue, "a vector of shape (dim,) of finite numbers")
-        cue = Cue(vector=cue)
+    elif isinstance(cue, np.ndarray) or _are_numbers(cue):
+        cue = Cue(vector=_a_vector("cue", cue))
     if not isinstance(cue, Cue):
         raise wrong("cue", cue, "a str, a cvx.Cue or a vector")
     checked_cue(cue)
@@ -172,10 +171,24 @@ def sound_cue(cue: str | Cue | Vector) -> Cue:
         step=_clean(cue.step),
         questions=tuple(_clean(question) for question in cue.questions),
         text=_clean(cue.text),
+        vector=None if cue.vector is None else _a_vector("cue.vector", cue.vector),
         event=None if cue.event is None else an_event("cue.event", cue.event),
         timestamp=None if cue.timestamp is None else a_time("cue.timestamp", cue.timestamp),
         place=None if cue.place is None else operator.index(cue.place),
     )
+
+
+def _are_numbers(value: Any) -> bool:
+    listed = isinstance(value, list | tuple) and len(value) > 0
+    return listed and all(isinstance(one, Real) for one in value)
+
+
+def _a_vector(name: str, value: Any) -> Vector:
+    """Check where a cue lies, an array or a list of numbers, and return it as an array."""
+    row = np.asarray(value) if isinstance(value, np.ndarray) or _are_numbers(value) else None
+    if row is None or row.ndim != 1 or row.dtype.kind not in "fiu" or not np.isfinite(row).all():
+        raise wrong(name, value, "a vector of shape (dim,) of finite numbers")
+    return row if row.dtype == np.float32 else row.astype(np.float32)
 
 
 def _clean(text: str) -> str:

@@ -482,10 +482,11 @@ class Edge:
 
     def keys(self) -> list[str]:
         """Return the names of its items: ``dict(edge)`` and ``edge["why"]`` work."""
-        return [name for name in Edge.__slots__ if name not in ("boost", "nodes")]
+        told = [name for name in Edge.__slots__ if name not in ("boost", "nodes")]
+        return [*told, "probability"]
 
     def __getitem__(self, name: str) -> Any:
-        if name in Edge.__slots__:
+        if name in Edge.__slots__ or name == "probability":
             return getattr(self, name)
         raise KeyError(f"an edge has no {name!r}: it has {', '.join(self.keys())}")
 

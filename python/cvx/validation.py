@@ -132,6 +132,8 @@ def storable_metadata(name: str, value: Any) -> dict[str, Any]:
 
 
 def _json_value(name: str, value: Any, depth: int) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
     if value is None or value is True or value is False:
         return value
     if isinstance(value, str):

@@ -224,3 +224,11 @@ def test_a_chain_a_thousand_deep_explains_itself_without_recursion() -> None:
     story = made.why(events[-1], max_depth=1000)
     assert len(story) == 1000
     assert str(story).count("led to") == 1000
+
+
+def test_a_story_of_both_sides_is_told_by_str() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    rain, flood = memory.add("heavy rain"), memory.add("the river flooded")
+    memory.link(rain, flood)
+    told = memory.causes.story(flood)
+    assert str(told) == told.narrative() == str(memory.why(flood))

@@ -358,3 +358,37 @@ def test_what_cannot_be_asked_is_refused() -> None:
     for options in impossible:
         with pytest.raises(InvalidInputError, match=next(iter(options))):
             TCMF(**options)
+
+
+class _Inhabitant:
+    """A citizen of somebody's simulation: the seed asks no more of one than a memory."""
+
+    def __init__(self, name: str, memory: MemoryStream) -> None:
+        self.name, self.memory = name, memory
+
+
+@pytest.mark.requirement("T12")
+def test_a_citizen_is_anything_with_a_memory_stream_as_in_the_seed() -> None:
+    known = {key: one for key, one in witnesses().items() if isinstance(one, Citizen)}
+    assert known
+    inhabitants: dict[str, Any] = {
+        key: _Inhabitant(one.name, one.memory) for key, one in known.items()
+    }
+    found = retrieved(inhabitants, plague(), router=Fixed([1, 0, 0]))
+    assert found == retrieved(known, plague(), router=Fixed([1, 0, 0]))
+    assert str(found) == found.text
+    with pytest.raises(InvalidInputError, match=r"citizens\['x'\] is 3: give a MemoryStream"):
+        retrieved({"x": 3}, plague())  # type: ignore[dict-item]
+
+
+@pytest.mark.requirement("T2", "T7")
+def test_events_and_streams_read_as_the_seed_reads_them() -> None:
+    event = plague().events_for_institution("senate")[0]
+    assert (event["id"], event["tick"], event.get("nothing")) == ("cuts", 60, None)
+    assert np.allclose(event.get("embedding"), [0, 0.6, 0.8])
+    assert dict(event)["text"] == event.text
+    with pytest.raises(KeyError, match="an event has no 'name': it has id, text"):
+        event["name"]
+    stream = MemoryStream("ana")
+    made = stream.add("the well is dry", 3)
+    assert stream.memories == {made.id: made}

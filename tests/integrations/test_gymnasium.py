@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import signal
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from cvx.integrations.gymnasium import (
     hashable,
     readable,
 )
+from cvx.memory.advice import Advice
 
 WAYS = ["left", "right"]
 LETTERS = gymnasium.spaces.Text(200, charset="".join(map(chr, range(32, 127))))
@@ -177,6 +179,28 @@ def test_what_the_wrapper_makes_passes_the_checks_of_gymnasium(name: str) -> Non
     env: Any = Corridor() if name == "Corridor" else gymnasium.make(name).unwrapped
     # All other warnings are errors here.
     check_env(MemoryWrapper(env, _memory()), skip_render_check=True, skip_close_check=True)
+
+
+@pytest.mark.requirement("B19")
+@pytest.mark.filterwarnings("ignore:.*different from the unwrapped version:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*Box observation space:UserWarning")
+@pytest.mark.parametrize("name", ["CartPole-v1", "FrozenLake-v1"])
+def test_a_wrapped_environment_is_made_again_from_its_spec(name: str) -> None:
+    memory = _memory()
+    wrapped = MemoryWrapper(gymnasium.make(name), memory, task=name, k=2)
+    check_env(wrapped, skip_render_check=True)
+    assert wrapped.spec is not None
+    again = gymnasium.make(wrapped.spec)
+    assert isinstance(again, MemoryWrapper)
+    assert again.recorder.memory is memory
+    assert again.recorder.task == name
+    _, info = again.reset(seed=0)
+    assert isinstance(info["advice"], Advice)
+
+
+def test_the_signature_of_the_wrapper_names_what_it_takes() -> None:
+    names = [*inspect.signature(MemoryWrapper).parameters]
+    assert names == ["env", "memory", "goal", "task", "actions", "history", "k"]
 
 
 @pytest.mark.requirement("B19")

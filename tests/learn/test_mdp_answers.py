@@ -10,7 +10,13 @@ import pytest
 
 from cvx.learn.region_mdp import RegionMDP
 from cvx.learn.region_mdp.estimates import action_effect
-from cvx.learn.region_mdp.trajectories import FAILURE, SUCCESS, UNKNOWN, default_level
+from cvx.learn.region_mdp.trajectories import (
+    FAILURE,
+    SUCCESS,
+    UNKNOWN,
+    classify_action,
+    default_level,
+)
 from cvx.types import Episode
 from tests.learn.ruler import Ruler
 
@@ -342,3 +348,11 @@ def test_steps_without_an_action_pass_on_where_they_lead() -> None:
     assert entity == 0
     assert model.transition_probability(0, "take", 1) == 1.0
     assert [action for action, _ in model.best_action(1)] == ["take"]
+
+
+@pytest.mark.requirement("V1")
+@pytest.mark.parametrize(
+    "kind", ["go_to", "take", "put", "clean", "heat", "cool", "use", "open", "close", "examine"]
+)
+def test_a_kind_of_action_is_of_its_own_kind(kind: str) -> None:
+    assert classify_action(kind) == kind

@@ -7,7 +7,8 @@ import numpy as np
 import polars
 import pytest
 
-from cvx.errors import InvalidInputError
+from cvx.embed import LexicalEmbedder
+from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.memory import Memory
 from cvx.types import Episode, Event
 
@@ -102,3 +103,36 @@ def test_a_bound_memory_names_no_other() -> None:
         ana.add_many([{"text": "x", "namespace": "bob"}])
     (one,) = ana.add_many([{"text": "x", "vector": np.ones(ana.dim, np.float32)}])
     assert ana.get(one).namespace == "ana"
+
+
+def test_what_says_when_it_happened_or_where_it_lies_is_no_echo_of_a_recall() -> None:
+    memory = Memory(embedder=LexicalEmbedder(), clock="ticks")
+    first = memory.add("the disk of db-3 is full", timestamp=10)
+    assert memory.recall("is a disk full?")[0].id == first.id
+    assert memory.add("the disk of db-3 is full").id == first.id
+    again = memory.add("the disk of db-3 is full", timestamp=70)
+    assert (again.id, again.timestamp) != (first.id, first.timestamp)
+    other = memory.add("the disk of db-3 is full", entity="bob")
+    assert other.id not in (first.id, again.id)
+    more = memory.add_many(
+        [{"text": "the disk of db-3 is full", "timestamp": 80}, "the disk of db-3 is full"]
+    ).tolist()
+    assert more[0] == 4
+    assert more[1] <= 3
+    own = Memory(dim=2)
+    held = own.add("a place", vector=np.array([1.0, 0.0]))
+    assert own.recall(np.array([1.0, 0.0]))[0].id == held.id
+    assert own.add("a place", vector=np.array([0.0, 1.0])).id != held.id
+    with pytest.raises(InvalidVectorError):
+        own.add("a place", vector=np.array([np.nan, 1.0]))
+
+
+def test_values_of_numpy_are_metadata_as_those_of_python_are() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    made = memory.add(
+        "the cart tipped over", metadata={"step": np.int64(3), "angle": [np.float32(0.5)]}
+    )
+    assert made.metadata == {"step": 3, "angle": [0.5]}
+    assert type(made.metadata["step"]) is int
+    for where in (np.int64(3), {"gte": np.int32(3)}, {"in": [np.int8(3)]}):
+        assert [one.id for one in memory.events({"metadata": {"step": where}})] == [made.id]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import pickle
 import signal
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from cvx.errors import (
     NamespaceError,
     ReadOnlyError,
     RecordIOError,
+    StoreError,
     UnknownError,
 )
 from cvx.memory import Memory
@@ -384,6 +386,17 @@ def test_each_observation_is_acted_on_once() -> None:
 
 
 # --- what an action and an observation may be
+
+
+def test_an_array_is_the_action_that_a_tuple_of_its_numbers_is() -> None:
+    memory = in_ram()
+    with memory.episode("reach", task="arm") as episode:
+        advice = episode.advise("a hall", [np.array([[0.5, 1.0], [2.0, 3.0]]), np.array(4)])
+        assert [one.action for one in advice] == [((0.5, 1.0), (2.0, 3.0)), 4]
+        assert episode.act(np.array([1, 2])).metadata["action"] == [1, 2]
+        episode.end(1.0)
+    with pytest.raises(InvalidInputError, match=r"action is \(\)"):
+        memory.episode("reach").act(np.array([]), observation="a hall")
 
 
 @pytest.mark.parametrize(
@@ -941,14 +954,46 @@ def test_episodes_may_be_awaited() -> None:
 
     async def play() -> None:
         episode = await memory.aio.episode("find the hat", task="hats")
-        advice = await episode.aio.advise("a hall", ["left", "right"])
+        advice = await episode.advise("a hall", ["left", "right"])
         await episode.aio.act(advice.choose().action)
-        await episode.aio.end(1.0)
-        with pytest.raises(AttributeError, match="aio has no 'events'"):
-            episode.aio.events  # noqa: B018
+        await episode.end(1.0)
+        assert (episode.goal, episode.ended, len(episode.events)) == ("find the hat", True, 1)
+        with pytest.raises(AttributeError, match="aio has no 'steps'"):
+            episode.steps  # noqa: B018
 
     asyncio.run(play())
     assert len(memory.record.episodes()) == 1
+
+
+def test_an_awaited_episode_is_a_block_that_discards_as_others_do() -> None:
+    memory = in_ram()
+
+    async def play(error: Exception | None, *, ends: bool) -> Any:
+        async with memory.aio.episode("find the hat", task="hats") as episode:
+            await episode.act("left", observation="a hall")
+            if ends:
+                await episode.end(1.0)
+            if error is not None:
+                raise error
+        return episode
+
+    assert asyncio.run(play(None, ends=True)).ended
+    with pytest.warns(EpisodeDiscardedWarning):
+        asyncio.run(play(None, ends=False))
+    with pytest.raises(ValueError, match="boom"):
+        asyncio.run(play(ValueError("boom"), ends=False))
+    assert len(memory.events()) == 1
+    # As any coroutine, it can be run, and be a task.
+    assert asyncio.run(memory.aio.episode("find the hat")).goal == "find the hat"
+
+    async def close() -> None:
+        async with memory.aio as awaited:
+            past = await awaited.as_of(memory.events()[0].recorded)
+            assert len(past) == 1
+
+    asyncio.run(close())
+    with pytest.raises(StoreError):
+        memory.add("closed")
 
 
 def test_open_and_discarded_episodes_move_with_an_export(tmp_path: Path) -> None:
@@ -1249,3 +1294,36 @@ def test_a_reward_that_cannot_be_squared_is_refused(reward: float) -> None:
     with memory.episode("fetch") as episode:
         assert math.isfinite(episode.advise("a hall", ["north", "south"]).best.value)
         episode.discard()
+
+
+def test_advice_is_a_list_of_its_options() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    advice = memory.episode("find the hat").advise("a hall", ["left", "right"])
+    assert isinstance(advice, list)
+    assert [one.action for one in advice] == ["left", "right"]
+    assert advice[:1] == [advice.best]
+    assert pickle.loads(pickle.dumps(advice)) == advice
+    nothing = memory.episode("find the hat").advise("a hall")
+    assert nothing == []
+    assert not nothing.known
+
+
+def test_a_plan_that_failed_is_not_told_among_what_ended_best() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+
+    def play(way: str, outcome: float) -> None:
+        with memory.episode("light the lamp", task="lamp") as episode:
+            episode.act(way, observation="a dark room")
+            episode.end(outcome)
+
+    def told() -> str:
+        ways = ["kick the lamp", "turn the switch"]
+        return str(memory.episode("light the lamp", task="lamp").advise("a dark room", ways))
+
+    play("kick the lamp", 0.0)
+    assert "What ended best" not in told()
+    assert "Episodes that failed after it was done here: kick the lamp (1 of 1)" in told()
+    play("turn the switch", 1.0)
+    best = told().partition("What ended best for this goal:\n")[2].splitlines()
+    assert best[0] == "- outcome 1.00: turn the switch"
+    assert best[1].startswith("Episodes that failed")

@@ -41,10 +41,10 @@ def test_other_weights_are_judged_by_what_was_sampled() -> None:
 def test_what_was_not_sampled_cannot_be_judged() -> None:
     memory = filled(Memory(embedder=LexicalEmbedder(64)))
     decided(memory, 4)
-    with pytest.raises(NotLoggedError, match=r"0 decisions.*dense.*set memory.learning.samp"):
+    with pytest.raises(NotLoggedError, match=r"0 contexts.*dense.*set memory.learning.samp"):
         memory.learning.off_policy({"dense": 1.0})
     for weights in ({}, {"unheard_of": 1.0}):
-        with pytest.raises(NotLoggedError, match="0 decisions"):
+        with pytest.raises(NotLoggedError, match="0 contexts"):
             memory.learning.off_policy(weights)
 
 

@@ -12,8 +12,9 @@ import pytest
 
 import cvx
 from cvx import Cue, Episode, Event, Filter, Hit, LexicalEmbedder, Memory
+from cvx.councils import MemoryStream
 from cvx.embed import CachedEmbedder, EncoderEmbedder, Prefixed
-from cvx.errors import InvalidInputError
+from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.types import Edge
 
 pytestmark = pytest.mark.requirement("B20")
@@ -240,3 +241,45 @@ def test_python_says_of_a_wrong_keyword_which_public_method_does_not_know_it() -
         if isinstance(getattr(cvx, name), type) and name not in ("CvxError", "Embedder"):
             with pytest.raises(TypeError, match=rf"^{name}\.__(init|new)__\(\)"):
                 getattr(cvx, name)(colour=1)
+
+
+def test_words_without_a_vector_are_refused_where_stored_and_searched_as_words() -> None:
+    memory = Memory(dim=2)
+    with pytest.raises(InvalidVectorError, match="made with dim=: give a vector with it"):
+        memory.add("the red bike")
+    with pytest.raises(InvalidVectorError, match="give a vector"):
+        memory.update(memory.add("a bike", vector=np.array([1.0, 0.0])), text="a red bike")
+    # Nothing failed that might answer again: no warning, which would be an error here.
+    found = memory.recall("bike")
+    assert [hit.text for hit in found] == ["a bike"]
+    assert "words alone were searched" in str(found.trace)
+
+
+def test_an_empty_memory_is_not_false() -> None:
+    memory, index = Memory(embedder=LexicalEmbedder()), cvx.TemporalIndex(2)
+    assert (memory or None) is memory
+    assert (index or None) is index
+    stream = MemoryStream("ana")
+    assert (stream or None) is stream
+    assert [len(memory), len(index), len(stream)] == [0, 0, 0]
+
+
+def test_a_cue_takes_a_list_of_numbers_as_its_vector_as_add_does() -> None:
+    memory = Memory(dim=2)
+    near = memory.add("near", vector=[1.0, 0.0])  # type: ignore[arg-type]
+    memory.add("far", vector=[0.0, 9.0])  # type: ignore[arg-type]
+    for cue in ([1, 0], (1.0, 0.0), Cue(vector=[1.0, 0.0]), np.array([1, 0])):  # type: ignore[arg-type]
+        assert memory.recall(cue)[0].id == near.id  # type: ignore[arg-type]
+    for wrong in ([], ["a"], [[1.0, 0.0]], [float("nan"), 1.0]):
+        with pytest.raises(InvalidInputError, match=r"^cue is"):
+            memory.recall(wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match=r"^cue\.vector is 'x'"):
+        memory.recall(Cue(vector="x"))  # type: ignore[arg-type]
+    with pytest.raises(InvalidVectorError):
+        memory.recall([1.0, 0.0, 0.0])  # type: ignore[arg-type]
+
+
+def test_a_guess_carries_its_probability_as_an_item_too() -> None:
+    guess = Edge(1, 2, weight=0.4, state="candidate")
+    assert dict(guess)["probability"] == guess["probability"] == 0.4
+    assert dict(Edge(1, 2))["probability"] is None

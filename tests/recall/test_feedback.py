@@ -70,9 +70,30 @@ def test_what_was_followed_is_no_failure_while_the_outcome_is_unknown(memory: Me
     assert (late.followed, late.helped, late.outcome) == ((1,), True, 0.9)
     assert late.action == "go north"
     assert counts(memory)['["event",1]'] == (1, 1, 1)
-    with pytest.raises(EpisodeEndedError, match="feedback on decision"):
-        memory.feedback(block, outcome=0.1)
+
+
+@pytest.mark.requirement("B4")
+def test_the_last_word_on_a_decision_counts_and_keeps_what_it_leaves_open(memory: Memory) -> None:
+    block = memory.context("x", k=2, pipeline=BY_SIMILARITY)
+    first, second = block.hits
+    memory.feedback(block, helped=[first], outcome=0.9, action="go north")
+    memory.feedback(block, helped=[first])
     assert counts(memory)['["event",1]'] == (1, 1, 1)
+    memory.feedback(block, outcome=0.1)
+    told = memory.learning.attribution(block)
+    assert (told.followed, told.helped, told.outcome) == ((first.id,), False, 0.1)
+    assert told.action == "go north"
+    assert counts(memory)['["event",1]'] == (1, 1, 0)
+    assert memory.admin.stats()["sources"][""][""]["failed"] == 1
+    memory.feedback(block, helped=[second])
+    told = memory.learning.attribution(block)
+    assert (told.followed, told.helped, told.outcome) == ((second.id,), True, 0.1)
+    assert counts(memory)['["event",1]'] == (1, 0, 0)
+    assert counts(memory)['["event",2]'] == (1, 1, 1)
+    told_of = memory.admin.stats()["sources"][""][""]
+    assert (told_of["helped"], told_of["failed"]) == (1, 0)
+    memory.feedback(block)
+    assert memory.learning.attribution(block) == told
 
 
 @pytest.mark.requirement("R14")
@@ -179,8 +200,8 @@ def test_feedback_that_makes_no_sense_is_refused_and_changes_nothing(memory: Mem
     with pytest.raises(UnknownError, match="no decision 77"):
         memory.feedback(77)
     memory.feedback(block, followed=[1], helped=True)
-    with pytest.raises(EpisodeEndedError, match="feedback on decision"):
-        memory.feedback(block, followed=[1], helped=True)
+    with pytest.raises(InvalidInputError, match="event 4 was followed"):
+        memory.feedback(block, followed=[4], helped=False)
     assert counts(memory)['["event",1]'] == (1, 1, 1)
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import EpisodeEndedError, InvalidInputError
+from cvx.errors import InvalidInputError
 from cvx.memory import Memory
+from cvx.memory.settings import NAME
 from cvx.recall.trace import Hits
 from cvx.scoring.feedback import EVERY, FeedbackRanker
 
@@ -18,6 +19,8 @@ TOPICS = (
     *("bottle", "candle", "window", "basket", "hammer", "pillow", "ribbon", "saddle", "teapot"),
     *("violin", "wagon", "anchor", "barrel", "feather"),
 )
+
+STATE = f"{NAME}:"
 
 
 def filled(memory: Memory) -> Memory:
@@ -172,9 +175,41 @@ def test_nothing_known_and_nothing_helped_teach_nothing(memory: Memory) -> None:
         hits = memory.recall(f"Who owns the {topic}?")
         memory.feedback(hits)
         memory.feedback(hits, helped=[])
-        with pytest.raises(EpisodeEndedError, match="there was feedback"):
-            memory.feedback(hits, helped=[hits[0]])
     assert [hit.score for hit in memory.recall("Who owns the kite?")] == shipped
+
+
+@pytest.mark.requirement("B12")
+def test_a_later_word_teaches_in_place_of_the_earlier_one(memory: Memory) -> None:
+    hits = memory.recall("Who owns the kite?")
+    memory.feedback(hits, helped=[hits[1]])
+    assert memory.recall("Who owns the kite?")[0].id == hits[1].id
+    memory.feedback(hits, helped=[hits[0]])
+    assert memory.recall("Who owns the kite?")[0].id == hits[0].id
+    # As if only that had been said, once, however often it is.
+    other = filled(Memory(embedder=LexicalEmbedder()))
+    once = other.recall("Who owns the kite?")
+    other.feedback(once, helped=[once[0]])
+    memory.feedback(hits, helped=[hits[0]])
+    assert memory.record.state(STATE) == other.record.state(STATE)
+    memory.feedback(hits, helped=[hits[1]])
+    memory.feedback(hits, helped=False)
+    assert memory.recall("Who owns the kite?")[0].id == hits[0].id
+
+
+@pytest.mark.requirement("B12")
+def test_weights_that_learned_from_a_list_do_not_learn_from_it_again(memory: Memory) -> None:
+    told = [memory.recall(f"Who owns the {topic}?") for topic in TOPICS[:5]]
+    for hits in told:
+        memory.feedback(hits, helped=[hits[1]])
+    learned = memory.record.state(STATE)
+    for _ in range(5):
+        memory.feedback(told[0], helped=[told[0][2]])
+        memory.feedback(told[0], helped=[told[0][1]])
+    again = memory.record.state(STATE)
+    assert learned is not None
+    assert again is not None
+    assert learned["waiting"] == again["waiting"] == []
+    assert learned["weights"] == again["weights"]
 
 
 @pytest.mark.requirement("B12")

@@ -218,7 +218,19 @@ def test_a_filter_with_a_field_of_another_type_is_refused_by_its_name(
             InvalidInputError,
             "aliases[1] is ['w', 3]: give a list of str",
         ),
-        (lambda m: m.forget([1, "2"]), InvalidInputError, "events[1] is '2': give an int"),
+        (
+            lambda m: m.forget([1, "2"]),
+            InvalidInputError,
+            "events[1] is '2': give an event, a hit or an id; get(key=...) finds what has a key",
+        ),
+        (lambda m: m.forget("rain"), InvalidInputError, "events is 'rain': give an event, a hit"),
+        (lambda m: m.get("rain"), InvalidInputError, "event is 'rain': give an event, a hit"),
+        (lambda m: m.link("a", "b"), InvalidInputError, "cause is 'a': give an event, a hit"),
+        (
+            lambda m: m.add("x", timestamp=np.datetime64("2024-01-01")),
+            InvalidInputError,
+            "timestamp is np.datetime64('2024-01-01'): give an int or a datetime with a time zone",
+        ),
         (lambda m: m.link(1, 2, weight="x"), InvalidInputError, "weight is 'x': give a number"),
         (
             lambda m: m.update(1, aliases="abc"),

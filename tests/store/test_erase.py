@@ -18,7 +18,6 @@ from cvx.memory.doctor import check
 from cvx.memory.reembed import reembed
 from cvx.scoring import UsageTracker
 from cvx.scoring.usage import Whose
-from cvx.store.erase import Erased
 from cvx.store.rows import whose_use
 from cvx.store.schema import SET_ASIDE
 from cvx.types import Cue, Decision, Filter
@@ -39,7 +38,7 @@ def test_an_erase_of_nothing_writes_nothing(tmp_path: Path) -> None:
         memory.add("a mug")
         memory.admin.snapshot()
         before = memory.record.tail(), inodes(tmp_path)
-        assert memory.erase([]) == Erased((), True)
+        assert memory.erase([]).complete
         assert (memory.record.tail(), inodes(tmp_path)) == before
 
 
@@ -58,7 +57,7 @@ def test_an_erase_takes_nodes_out_of_every_index_and_builds_none_anew(tmp_path: 
         assert memory.admin.snapshot()
         with Memory.open(folder, embedder=embedder()) as other:
             built = [one.admin.stats()["rebuilds"] for one in (memory, other)]
-            assert memory.erase([41, events[3].id]).events == (events[3].id, 41)
+            assert memory.erase([41, events[3].id]) == [events[3].id, 41]
             later = memory.add("note 99", tags=["new"])
             for one in (memory, other):
                 assert one.recall("note 99")[0].text == later.text
@@ -455,7 +454,8 @@ def test_no_byte_of_what_was_erased_is_left_wherever_it_went(tmp_path: Path) -> 
     assert endings >= {"db", "db-wal", "cvx", "lost", "partial", "sqlite"}
     assert ("memory.db", "Zanzibar") in found
     done = mine.erase(31)
-    assert done == Erased((31,), True)
+    assert done == [31]
+    assert done.complete
     assert traces(folder, vectors) == []
     other.close()
     mine.close()
@@ -554,9 +554,12 @@ def test_an_erase_beside_a_reader_says_so_and_is_completed_later(tmp_path: Path)
         with opened(folder) as db:
             db.execute("BEGIN")
             assert db.execute("SELECT count(*) FROM events").fetchall() == [(1,)]
-            assert memory.erase(secret) == Erased((secret,), complete=False)
+            done = memory.erase(secret)
+            assert done == [secret]
+            assert not done.complete
+            assert repr(done) == f"Erased([{secret}], complete=False)"
             assert files_with(folder, b"zanzibar") == ["memory.db-wal"]
-        assert memory.erase([]) == Erased((), complete=True)
+        assert memory.erase([]).complete
         assert files_with(folder, b"zanzibar") == []
 
 

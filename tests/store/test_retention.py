@@ -30,7 +30,7 @@ def test_recalled_text_that_comes_back_is_not_stored_again(memory: Memory) -> No
     mixed = memory.add_many(
         [
             Event(timestamp=1, text="new"),
-            Event(timestamp=1, text="the bridge is closed on sundays"),
+            Event(text="the bridge is closed on sundays"),
         ]
     )
     assert mixed[0] == 5

@@ -60,6 +60,20 @@ def test_links_are_a_frame_between_events(memory: Memory) -> None:
     assert frame["why"].to_list() == ["", "so it seems"]
 
 
+def test_an_episode_that_has_not_ended_has_no_reward_in_a_frame(memory: Memory) -> None:
+    left_open, failed = memory.episode("find the hat"), memory.episode("find the hat")
+    left_open.act("left", observation="a hall")
+    failed.act("left", observation="a hall")
+    failed.end(0.0)
+    memory.episode("find the hat").discard()
+    frame = memory.frames.episodes()
+    assert frame.select("kind", "reward", "steps").rows() == [
+        ("open experience", None, 1),
+        ("experience", 0.0, 1),
+        ("discarded experience", None, 0),
+    ]
+
+
 @pytest.mark.requirement("V22")
 def test_episodes_and_decisions_are_frames(memory: Memory) -> None:
     nothing = memory.frames.episodes()

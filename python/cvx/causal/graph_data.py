@@ -59,6 +59,8 @@ def state_of(edge: Edge) -> str:
 class CausalEvent:
     """Something that happened, as a node of the graph.
 
+    Attributes and items both work, ``event.text``, ``event["text"]`` and ``event.get("text")``.
+
     Parameters
     ----------
     id : str or int
@@ -96,6 +98,19 @@ class CausalEvent:
         check_fields(self, id=one_of(str, int, called="a str or an int"), text=a_text)
         if self.embedding is not None:
             object.__setattr__(self, "embedding", as_vector(self.embedding))
+
+    def keys(self) -> list[str]:
+        """Return the names of its items: ``dict(event)`` works."""
+        return [*CausalEvent.__slots__]
+
+    def __getitem__(self, name: str) -> Any:
+        if name in CausalEvent.__slots__:
+            return getattr(self, name)
+        raise KeyError(f"an event has no {name!r}: it has {', '.join(self.keys())}")
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return one of its items, or a default where it has none of the name."""
+        return self[name] if name in CausalEvent.__slots__ else default
 
 
 def link_of(edge: Edge, cause: EventId, effect: EventId) -> Edge:

@@ -274,6 +274,9 @@ class Story:
         """The consequences, nearest first."""
         return self.forward.found if self.forward else ()
 
+    def __str__(self) -> str:
+        return self.narrative()
+
     def narrative(self) -> str:
         """Tell it from the root on: one paragraph for what led here, one for what followed.
 

@@ -290,9 +290,9 @@ class ClusterMemory:
                 number = an_event("event", one)
                 by_shard.setdefault(number >> FIRST_ID, []).append(number)
             told = [self._ask(verb, listed, **options) for listed in by_shard.values()] or [[]]
+        gone = [one for some in told for one in some]
         if verb == "forget":
-            return [one for some in told for one in some]
-        gone = tuple(one for some in told for one in some.events)
+            return gone
         return Erased(gone, all(some.complete for some in told))
 
     def _direct(self, verb: str, *args: Any, seconds: float | None = None) -> Any:

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from types import MappingProxyType
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import above_zero, among, check_fields, number, optional, whole
+from cvx.arguments import above_zero, among, check_fields, number, optional, whole, wrong
 from cvx.causal.cosine import as_vector, unit
 from cvx.causal.fusion import (
     Ancestors,
@@ -190,7 +190,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class TCMFContext:
-    """What a council is told.
+    """What a council is told; ``str`` of it is the block for a prompt.
 
     Parameters
     ----------
@@ -211,6 +211,9 @@ class TCMFContext:
     chain: tuple[CausalEvent, ...]
     degraded: tuple[str, ...] = ()
     truncated: bool = False
+
+    def __str__(self) -> str:
+        return self.text
 
     @property
     def text(self) -> str:
@@ -303,7 +306,7 @@ class TCMFRetriever:
     async def retrieve(
         self,
         question: str,
-        citizens: Mapping[str, Citizen | MemoryStream],
+        citizens: Mapping[str, Any],
         tick: int,
         institution_id: str,
         crisis_event_id: EventId | None = None,
@@ -320,8 +323,9 @@ class TCMFRetriever:
         ----------
         question : str
             The crisis, in words.
-        citizens : mapping of str to Citizen or MemoryStream
-            Who may have seen something, by id.
+        citizens : mapping of str to Citizen, MemoryStream or object
+            Who may have seen something, by id: a stream, or anything with one as its ``memory``,
+            and a ``name`` where that is another than the id.
         tick : int
             Now. Memories made later are left out, unless the settings say ``hindsight``; one that
             was looked at later is as fresh as if that were now.
@@ -351,10 +355,7 @@ class TCMFRetriever:
             raise InvalidInputError(f"k is {k}: ask for at least 1")
         degraded: list[str] = []
         query = await self._embedded(question, router, degraded)
-        present = {
-            name: one if isinstance(one, Citizen) else Citizen(name, one)
-            for name, one in citizens.items()
-        }
+        present = {name: _citizen(name, one) for name, one in citizens.items()}
 
         def found() -> TCMFContext:
             crisis = self._crisis(crisis_event_id, degraded)
@@ -560,6 +561,16 @@ class TCMFRetriever:
         rule = multiplicative if settings.fusion == "multiplicative" else additive
         for one in rule(candidates, ancestors, blend):
             yield one, one.ancestor
+
+
+def _citizen(name: str, one: Any) -> Citizen:
+    """Return whoever remembers: a stream, or anything with a ``memory`` that is one."""
+    if isinstance(one, Citizen):
+        return one
+    memory = one if isinstance(one, MemoryStream) else getattr(one, "memory", None)
+    if not isinstance(memory, MemoryStream):
+        raise wrong(f"citizens[{name!r}]", one, "a MemoryStream, or what has one as its ``memory``")
+    return Citizen(name if one is memory else str(getattr(one, "name", name)), memory)
 
 
 def _shared_weights(citizens: Iterable[Citizen]) -> tuple[float, float, float]:

@@ -153,12 +153,21 @@ class MemoryStream:
         self._alone = memory is None
         self.memory = Store(dim=1, metric="cosine") if memory is None else memory
 
+    def __bool__(self) -> bool:
+        # An empty one is one: ``stream or MemoryStream(name)`` must not make another.
+        return True
+
     def __len__(self) -> int:
         sql = "SELECT count(*) FROM events WHERE namespace = ? AND state = 'active'"
         return int(self.memory.record.query(sql, (self.agent_id,))[0][0])
 
     def __iter__(self) -> Iterator[Memory]:
         return iter(self._memories(self._events()))
+
+    @property
+    def memories(self) -> dict[str, Memory]:
+        """All of them by their ids, in the order in which they came."""
+        return {one.id: one for one in self}
 
     def __contains__(self, memory_id: object) -> bool:
         return self._number(memory_id) is not None

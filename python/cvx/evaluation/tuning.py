@@ -149,6 +149,10 @@ def cross_validated(
     """
     groups = groups_of(labels)
     known = list(dict.fromkeys(groups))
+    if len(known) < 2:
+        raise InvalidInputError(
+            f"{len(known)} groups of questions: give at least 2, one to measure what the other fits"
+        )
     if not 2 <= folds <= len(known):
         raise InvalidInputError(
             f"folds is {folds}: give 2 to {len(known)}, as many as there are groups of questions"

@@ -394,6 +394,10 @@ class RawIndex:
         counts = self._native.stats()
         return int(counts["ids_given"] - counts["nodes"])
 
+    def __bool__(self) -> bool:
+        # An empty one is one: ``index or TemporalIndex(dim)`` must not make another.
+        return True
+
     def __len__(self) -> int:
         return len(self._native)
 

@@ -238,7 +238,7 @@ class Recorder:
         self.episode = self.advice = None
 
 
-class MemoryWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
+class MemoryWrapper(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
     """Records the episodes of an environment, and says what memory knows of each moment.
 
     ``reset`` begins an episode, a step that terminates or truncates it ends it with the sum of its
@@ -275,10 +275,22 @@ class MemoryWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
         No memory, an environment without ``reset`` and ``step``, or ``k`` below 1.
     """
 
-    def __new__(cls, env: Any, *args: Any, **options: Any) -> Self:
+    def __new__(
+        cls,
+        env: Any,
+        memory: Memory,
+        *,
+        goal: Told = None,
+        task: Told = None,
+        actions: Ways = None,
+        history: int | None = None,
+        k: int = 3,
+    ) -> Self:
         """Return a wrapper of the kind that the environment needs."""
         if isinstance(env, VectorEnv):
-            made: Any = VectorMemoryWrapper(env, *args, **options)
+            made: Any = VectorMemoryWrapper(
+                env, memory, goal=goal, task=task, actions=actions, history=history, k=k
+            )
             return made  # type: ignore[no-any-return]
         return super().__new__(cls)
 
@@ -294,7 +306,18 @@ class MemoryWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
         k: int = 3,
     ) -> None:
         plain = env if isinstance(env, gymnasium.Env) else PlainEnvironment(env)
-        super().__init__(plain)
+        # With these gymnasium can make it again of its spec, over the same memory.
+        gymnasium.utils.RecordConstructorArgs.__init__(
+            self,
+            _disable_deepcopy=True,
+            memory=memory,
+            goal=goal,
+            task=task,
+            actions=actions,
+            history=history,
+            k=k,
+        )
+        gymnasium.Wrapper.__init__(self, plain)
         space = getattr(plain, "action_space", None)
         self.recorder = Recorder(memory, goal, task, actions, history, k, space)
 

@@ -48,11 +48,14 @@ class Reputation:
     found_false: list[str] = field(default_factory=list)
     forgiven: list[str] = field(default_factory=list)
 
-    def count(self, sources: Collection[str], *, helped: bool) -> None:
-        """Count one case: advice of these sources was followed, and helped or failed."""
+    def count(self, sources: Collection[str], *, helped: bool, by: int = 1) -> None:
+        """Count one case: advice of these sources was followed, and helped or failed.
+
+        ``by=-1`` takes it back.
+        """
         for source in sources if helped or len(sources) == 1 else ():
             case = self.cases.pop(source, [0, 0])
-            case[not helped] = min(case[not helped] + 1, MOST_ID)
+            case[not helped] = min(max(0, case[not helped] + by), MOST_ID)
             self.cases[source] = case
         while len(self.cases) > MOST_SOURCES:
             out = self.left_out()

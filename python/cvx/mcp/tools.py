@@ -460,7 +460,7 @@ class Tools:
         """
         if not agreed.erase:
             raise ToolError("the user did not agree: nothing was erased")
-        return Gone(ids=[int(one) for one in self._client().memory.erase(events).events])
+        return Gone(ids=[int(one) for one in self._client().memory.erase(events)])
 
     @_tool(READS, "memory")
     def why(self, event: About, max_depth: Most = 6) -> Annotated[CallToolResult, Told]:

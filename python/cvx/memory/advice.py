@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import islice
 from random import Random
-from typing import Any, Self, overload
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,6 +25,8 @@ _TOLD_FAILURES = 5
 _KEPT_PLANS = 16
 _LONGEST_PLAN = 24
 
+FAILED = 0.5
+"""An outcome up to here is a failure."""
 ANYWHERE = None
 """Stands for the beginning of an episode, where a state is meant."""
 
@@ -89,6 +91,13 @@ class Option:
         bounds = self.low, self.high
         told = self.action, self.value, bounds, self.trials, self.basis, (), _no_hits, self.source
         return Option, told, (None, {"_hits": self.hits})
+
+    def __eq__(self, other: object) -> bool:
+        # What memory says of an action, not which steps it looked up for it.
+        return repr(self) == repr(other) if isinstance(other, Option) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
 
     def __repr__(self) -> str:
         if _unknown(self):
@@ -256,7 +265,7 @@ class Asked:
     budget_tokens: int
 
 
-class Advice(Sequence[Option]):
+class Advice(list[Option]):
     """What memory has to say about the next action: options, best first; a text for a prompt.
 
     Attributes
@@ -285,22 +294,12 @@ class Advice(Sequence[Option]):
         chances: Callable[[], Sequence[float]],
         on_text: Callable[[Advice, str], None],
     ) -> None:
-        self.options = list(options)
+        super().__init__(options)
         self.unit, self.decision = unit, decision
         self.asked = asked
         self.chosen: Option | None = None
         self.chance: float | None = None
         self._choose, self._chances, self._on_text = choose, chances, on_text
-
-    @overload
-    def __getitem__(self, place: int) -> Option: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Option]: ...
-    def __getitem__(self, place: int | slice) -> Option | list[Option]:
-        return self.options[place]
-
-    def __len__(self) -> int:
-        return len(self.options)
 
     @property
     def best(self) -> Option:
@@ -311,17 +310,17 @@ class Advice(Sequence[Option]):
         UnknownError
             There is none: no action is known here, and none was named.
         """
-        return self._some()[0]
+        self._need_some()
+        return self[0]
 
-    def _some(self) -> list[Option]:
-        if not self.options:
+    def _need_some(self) -> None:
+        if not self:
             raise UnknownError("no action is known here: give actions=, those that can be done")
-        return self.options
 
     @property
     def known(self) -> bool:
         """Whether any of the actions was tried here before."""
-        return any(option.trials for option in self.options)
+        return any(option.trials for option in self)
 
     def choose(self, explore: bool = True) -> Option:
         """Return the option to take.
@@ -337,9 +336,9 @@ class Advice(Sequence[Option]):
         UnknownError
             There is no option.
         """
-        self._some()
+        self._need_some()
         at = self._choose(bool(explore))
-        self.chosen, self.chance = self.options[at], self.chances[at] if explore else 1.0
+        self.chosen, self.chance = self[at], self.chances[at] if explore else 1.0
         return self.chosen
 
     @property
@@ -349,7 +348,7 @@ class Advice(Sequence[Option]):
 
     def option(self, action: Any) -> Option | None:
         """Return the option of an action, None if there is none."""
-        return next((one for one in self.options if same(one.action, action)), None)
+        return next((one for one in self if same(one.action, action)), None)
 
     def __str__(self) -> str:
         text = self._within_budget()
@@ -360,18 +359,16 @@ class Advice(Sequence[Option]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Advice):
             return NotImplemented
-        return self.unit == other.unit and [repr(one) for one in self] == [
-            repr(one) for one in other
-        ]
+        return self.unit == other.unit and [*self] == [*other]
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]
         return hash(self.decision)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _detached, (self.options, self.unit, self.decision, self.asked, self.chances)
+        return _detached, ([*self], self.unit, self.decision, self.asked, self.chances)
 
     def __repr__(self) -> str:
-        best = f", best {self.best!r}" if self.options else ""
+        best = f", best {self.best!r}" if self else ""
         return f"<Advice {self.decision}: {len(self)} options in {self.unit}{best}>"
 
     def _repr_html_(self) -> str:
@@ -385,7 +382,7 @@ class Advice(Sequence[Option]):
                 one.trials,
                 one.basis,
             )
-            for one in self.options
+            for one in self
         )
         about = self.asked.observation or self.asked.goal or self.asked.task
         names = ["action", self.unit, "90% interval", "trials", "by"]
@@ -413,7 +410,7 @@ class Advice(Sequence[Option]):
         ]
         if seen:
             lines.append(f"Now: {seen if len(seen) <= 200 else seen[:199] + '…'}")
-        for place, one in enumerate(self.options[:options], start=1):
+        for place, one in enumerate(self[:options], start=1):
             if _unknown(one):
                 lines.append(f"{place}. {quoted_line(as_text(one.action))}: nothing known of it")
                 continue
@@ -425,11 +422,13 @@ class Advice(Sequence[Option]):
             tried = f"tried here {_times(one.trials)}" if one.trials else "never tried here"
             alone = f", told by source {quoted_line(one.source)} alone" if one.source else ""
             lines.append(f"{place}. {quoted_line(as_text(one.action))}: {bounds}, {tried}{alone}")
-        if len(self.options) > options:
-            lines.append(f"and {len(self.options) - options} more, worth less")
-        if plans and asked.plans:
+        if len(self) > options:
+            lines.append(f"and {len(self) - options} more, worth less")
+        # A plan that failed is none to copy: failures have a line of their own.
+        ended_well = [one for one in asked.plans if not chance or one[1][0] > FAILED]
+        if plans and ended_well:
             lines.append("What ended best for this goal:")
-            for plan, (worth, times) in asked.plans[:plans]:
+            for plan, (worth, times) in ended_well[:plans]:
                 ended = f"outcome {worth:.2f}" if chance else f"return {worth:.3g}"
                 often = "" if times == 1 else f", {_times(times)}"
                 lines.append(f"- {ended}{often}: {action_chain(plan, _LONGEST_PLAN)}")

@@ -14,7 +14,7 @@ from cvx.memory.namespace_access import Identity
 from cvx.memory.resources import Resources, noun_repr
 from cvx.recall.visible_events import Asker, ways_sql
 from cvx.store.row_validation import explains
-from cvx.store.rows import json_of
+from cvx.store.rows import DISCARDED, OPEN, json_of
 from cvx.types import ENTITY_KEY, Where, entity_name
 from cvx.validation import STATES, storable_namespace
 
@@ -157,7 +157,9 @@ class Frames:
         )
 
     def episodes(self, where: Where | None = None) -> pl.DataFrame:
-        """Return closed episodes as a frame.
+        """Return episodes as a frame.
+
+        Before the kind of one that is open, or was discarded, stands the word; it has no reward.
 
         Parameters
         ----------
@@ -196,7 +198,9 @@ class Frames:
         )
         frame = _frame(_named(columns), tuple(columns))
         counted = frame.join(steps, on="episode_id", how="left", maintain_order="left")
-        return counted.with_columns(pl.col("steps").fill_null(0))
+        unended = pl.col("kind").str.starts_with(OPEN) | pl.col("kind").str.starts_with(DISCARDED)
+        reward = pl.when(unended).then(None).otherwise(pl.col("reward")).alias("reward")
+        return counted.with_columns(pl.col("steps").fill_null(0), reward)
 
     def decisions(self, where: Where | None = None) -> pl.DataFrame:
         """Return what was asked of memory and what became of it, one row a candidate.

@@ -28,7 +28,7 @@ from cvx.learn.attribution import Outcome, Taken
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.model_sync import TakenBackError
 from cvx.memory.advice import Advice, Asked, Option, as_text, same
-from cvx.memory.aio import OF_AN_EPISODE, Aio
+from cvx.memory.aio import OF_AN_EPISODE, PLAIN, Aio
 from cvx.memory.namespace_advisors import Advisors, NamespaceAdvisor, advisors_of, task_of
 from cvx.memory.observations import (
     canonical_action,
@@ -109,7 +109,7 @@ class RunningEpisode:
         self._followed: dict[int, list[int]] = {}
         self._listed = _last_actions(run.steps)
         self._stored = len(run.steps)
-        self.aio = Aio(self, OF_AN_EPISODE)
+        self.aio = Aio(self, OF_AN_EPISODE, PLAIN)
         learner.begin(run)
 
     @property
@@ -425,11 +425,11 @@ class RunningEpisode:
         self, advice: Advice, option: Option | None, followed: bool, done: Hashable
     ) -> Taken:
         """Return an advice that is acted on, with what it rests on and how likely it was."""
-        looked_at = (*advice.options[:1], advice.chosen, option)
+        looked_at = (*advice[:1], advice.chosen, option)
         shown = {id(one): one for one in looked_at if one is not None}
         hits = {hit.node: hit for one in shown.values() for hit in one.hits if hit.node >= 0}
         rests_on = () if option is None or not followed else option.hits
-        told = [*advice.options[:_MOST_LOGGED], *shown.values()]
+        told = [*advice[:_MOST_LOGGED], *shown.values()]
         scores = {as_text(one.action): one.value for one in told}
         # What was not chosen by the advice has no chance that it knows.
         chance = advice.chance if option is not None and option is advice.chosen else None

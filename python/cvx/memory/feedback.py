@@ -15,6 +15,7 @@ from cvx.memory.recall_verbs import RecallVerbs
 from cvx.memory.resources import Resources
 from cvx.recall.context import Context
 from cvx.recall.trace import Hits
+from cvx.store import Writer
 from cvx.store.rows import event_context
 from cvx.types import Decision
 
@@ -86,12 +87,10 @@ def take_feedback(
             raise UnknownError(
                 f"a memory that decision {number} showed was erased: nothing can be said of it"
             )
-        if noted.get("helped") is not None:
-            raise EpisodeEndedError(
-                f"there was feedback on decision {number} already: say once whether it helped, "
-                "when the outcome is known"
-            )
-        events = list(noted.get("followed", ())) if followed is None else followed
+        before, was = list(noted.get("followed", ())), noted.get("helped")
+        events = before if followed is None else followed
+        # The last word counts, and what it leaves open stays as it was said before.
+        helped = was if helped is None else helped
         strange = set(events) - set(noted["shown"])
         if strange:
             raise InvalidInputError(
@@ -105,20 +104,37 @@ def take_feedback(
             number,
             noted,
             action=row["action"] if action is None else action,
-            outcome=outcome,
+            outcome=row["outcome"] if outcome is None else outcome,
             followed=[node for event in events if (node := nodes.get(event)) is not None],
         )
+        if was is not None:
+            _count(shared, recaller, write, noted["namespace"], before, bool(was), by=-1)
         if helped is not None:
-            write.count_use({event_context(event): helped for event in events})
-        if helped is not None and listed:
-            sources, well = {event.source for event in listed}, bool(helped)
-            recaller.judge(
-                write, noted["namespace"], lambda known: known.count(sources, helped=well)
-            )
+            _count(shared, recaller, write, noted["namespace"], events, bool(helped))
         if noted["refresh"] == "used":
             write.touch(dict.fromkeys(events, noted["now"]))
-    if helped and events:
-        recaller.learn(number, noted["namespace"], events, set(noted["shown"]) - set(events))
+    taught = before if was else []
+    if taught != (events if helped else []):
+        recaller.learn(number, noted["namespace"], events if helped else [], noted["shown"], taught)
+
+
+def _count(
+    shared: Resources,
+    recaller: RecallVerbs,
+    write: Writer,
+    namespace: str,
+    events: Iterable[int],
+    helped: bool,
+    *,
+    by: int = 1,
+) -> None:
+    """Count that events were followed, and whether that helped; ``by=-1`` takes it back."""
+    listed = shared.record.events(events)
+    if not listed:
+        return
+    write.count_use({event_context(event.id): helped for event in listed}, by=by)
+    sources = {event.source for event in listed}
+    recaller.judge(write, namespace, lambda known: known.count(sources, helped=helped, by=by))
 
 
 def attribution_of(shared: Resources, number: int, identity: Identity) -> Attribution:

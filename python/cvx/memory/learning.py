@@ -447,8 +447,9 @@ class Learning:
         log = logged_choices(record, list(weights)) if weights else []
         if len({choice.group for choice in log}) < 2:
             raise NotLoggedError(
-                f"{len(log)} decisions were sampled with {', '.join(weights) or 'no signal'} and "
-                "have an outcome, 2 are needed: set memory.learning.sampling above 0 while "
-                "deciding, and give feedback with an outcome"
+                f"{len(log)} contexts were sampled with {', '.join(weights) or 'no signal'} and "
+                "have an outcome, 2 are needed: set memory.learning.sampling above 0 before "
+                "memory.context, whose order is drawn then (that of recall is not), and give "
+                "feedback with an outcome"
             )
         return off_policy_value(log, plackett_luce(list(weights.values()), self.sampling or 0.1))

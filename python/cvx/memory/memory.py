@@ -109,11 +109,11 @@ def _state(name: str, value: Any) -> str:
     return value
 
 
-def _timed(item: Any) -> bool:
-    """Return whether something to be added says when it happened."""
+def _said(item: Any, name: str) -> bool:
+    """Return whether something to be added has a field, such as when it happened."""
     if isinstance(item, Mapping):
-        return item.get("timestamp") is not None
-    return getattr(item, "timestamp", None) is not None
+        return item.get(name) is not None
+    return getattr(item, name, None) is not None
 
 
 _FIELDS: Mapping[str, Check] = {
@@ -389,6 +389,10 @@ class Memory:
         """Where it lives, None for RAM."""
         return self._shared.folder
 
+    def __bool__(self) -> bool:
+        # An empty one is one: ``memory or Memory()`` must not make another.
+        return True
+
     def __len__(self) -> int:
         if self._identity.bound:
             return len(self.events())
@@ -437,7 +441,8 @@ class Memory:
         action, reward, kind, tags, metadata, source, trust, visibility, salience, key
             As for ``Event``.
         again : bool, default False
-            Store it even where it is only what this memory has just been recalled for.
+            Store it even where it is only what this memory has just been recalled for; so does
+            what says its ``timestamp`` or ``vector``, or another ``entity``.
 
         An event of the namespace that has the key becomes a new version of itself: what is not
         given stays, metadata is merged; see ``update``.
@@ -486,7 +491,10 @@ class Memory:
             salience=salience,
             key=key,
         )
-        (number,) = write_verbs.add_events(self._shared, [event], [aliases], again=again)
+        placed = [timestamp is not None or vector is not None]
+        (number,) = write_verbs.add_events(
+            self._shared, [event], [aliases], again=again, placed=placed
+        )
         return self._shared.event(number, self._identity)
 
     @checked(**_FIELDS)
@@ -578,30 +586,36 @@ class Memory:
         whose = self._identity.named(namespace)
         listed: list[Event | Episode] = []
         words: list[Sequence[str]] = []
+        placed: list[bool] = []
         counts = self._shared.clock != "utc"
         latest = self._shared.now() if counts else 0
         for place, item in enumerate(write_verbs.rows_of(items)):
             with write_verbs.named(place):
                 made, named = self._item(item, whose)
             if isinstance(made, Event) and counts:
-                made = made if _timed(item) else replace(made, timestamp=latest + 1)
+                made = made if _said(item, "timestamp") else replace(made, timestamp=latest + 1)
                 latest = max(latest, made.timestamp)
             listed.append(made)
             words.append(named)
+            placed.append(_said(item, "timestamp") or _said(item, "vector"))
         if aliases:
             if any(words) or any(isinstance(one, Episode) for one in listed):
                 raise wrong("aliases", aliases, "none: some items bring their own, or are episodes")
             words = [*aliases]
         if not any(isinstance(one, Episode) for one in listed):
             events = [one for one in listed if isinstance(one, Event)]
-            numbers = write_verbs.add_events(self._shared, events, words, again=again)
+            numbers = write_verbs.add_events(
+                self._shared, events, words, again=again, placed=placed
+            )
             return np.array(numbers, dtype=np.int64)
         ids: list[int] = []
         with self._shared.record.together():
             for place, (one, named) in enumerate(zip(listed, words, strict=True)):
                 with write_verbs.named(place):
                     if isinstance(one, Event):
-                        ids += write_verbs.add_events(self._shared, [one], [named], again=again)
+                        ids += write_verbs.add_events(
+                            self._shared, [one], [named], again=again, placed=[placed[place]]
+                        )
                     else:
                         ids += self._play_again(one, one.namespace or whose)
         return np.array(ids, dtype=np.int64)
@@ -621,7 +635,7 @@ class Memory:
             return self._made(**{"namespace": whose, **fields}), words
         if isinstance(item, Event | Episode):
             if isinstance(item, Event) and (
-                not _timed(item) or isinstance(item.timestamp, datetime)
+                not _said(item, "timestamp") or isinstance(item.timestamp, datetime)
             ):
                 item = replace(item, timestamp=self._shared.time(item.timestamp))
             if item.namespace == DEFAULT_NAMESPACE:
@@ -874,7 +888,7 @@ class Memory:
         Returns
         -------
         Erased
-            ``events``, their ids, and whether all is done (``complete``).
+            A list of their ids, which also says whether all is done (``complete``).
 
         Raises
         ------
@@ -887,7 +901,7 @@ class Memory:
         if dry_run:
             from cvx.store.erase import Erased
 
-            return Erased(tuple(listed), complete=False)
+            return Erased(listed, complete=False)
         return write_verbs.erase_events(self._shared, listed)
 
     def _targets(
@@ -1195,6 +1209,10 @@ class Memory:
         be said before the outcome is known; it counts as followed once it is. A labelled source
         whose advice keeps failing when it is followed is left out of the namespace's recalls.
 
+        The last word counts: what was said before of the same decision is taken back, and what is
+        not given now stays as it was said. The weights take back only what they have not learned
+        from yet, which they do every five lists; they learn from none twice.
+
         Parameters
         ----------
         shown : Context, Hits, Decision or int
@@ -1219,7 +1237,7 @@ class Memory:
         UnknownError
             No such decision.
         EpisodeEndedError
-            Whether it succeeded was said already; or it is of a loop, whose episode says so.
+            It is of a loop or an episode, whose outcome says so.
         InvalidInputError
             Something was followed that the decision did not show; an outcome outside [0, 1].
         """

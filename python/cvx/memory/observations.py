@@ -23,6 +23,8 @@ _LONGEST_STATE = 64
 def canonical_action(name: str, value: Any) -> Hashable:
     """Return an action as it is stored and learned: a text, number, bool, or a tuple of these.
 
+    An array becomes a tuple.
+
     Raises
     ------
     InvalidInputError
@@ -32,8 +34,12 @@ def canonical_action(name: str, value: Any) -> Hashable:
     --------
     >>> canonical_action("action", np.int64(3)), canonical_action("action", ("go", 2))
     (3, ('go', 2))
+    >>> canonical_action("action", np.array([0.5, 1.0]))
+    (0.5, 1.0)
     """
-    if isinstance(value, np.generic):
+    if isinstance(value, np.ndarray) and value.ndim:
+        value = tuple(value)
+    if isinstance(value, np.ndarray | np.generic):
         value = value.item()
     if isinstance(value, str):
         if not storable_text(name, value).strip():

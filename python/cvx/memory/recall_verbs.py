@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -30,6 +30,7 @@ from cvx.memory.settings import (
     NAME,
     PRESETS,
     NotKept,
+    OwnVectors,
     fitted,
     pipeline_state,
     preset_of,
@@ -55,7 +56,7 @@ from cvx.recall.ranking_signals import COLUMNS
 from cvx.recall.trace import Hits
 from cvx.recall.visible_events import AnyQuestion, Asker, scope_of, ways_sql
 from cvx.render.packing import Fitted
-from cvx.scoring.feedback import FeedbackRanker, rows_of
+from cvx.scoring.feedback import FeedbackRanker, Floats, rows_of
 from cvx.scoring.off_policy import drawn_from
 from cvx.store import Writer
 from cvx.store.history import Versions
@@ -275,9 +276,9 @@ class RecallVerbs:
                 # At first; or the store was opened anew, with another embedder.
                 self._corpus, self._versions = Corpus(shared.record), shared.versions
                 self._restore(self._corpus)
-        external = ExternalCalls(
-            partial(embed_query, shared.embedder), shared.checked, shared.calls
-        )
+        own = isinstance(shared.embedder, OwnVectors)
+        embed = None if own else partial(embed_query, shared.embedder)
+        external = ExternalCalls(embed, shared.checked, shared.calls)
         return RecallEngine(
             self._corpus,
             lambda: shared.index,
@@ -391,21 +392,32 @@ class RecallVerbs:
             write.set_state(f"{SOURCES}{namespace}", {})
 
     def learn(
-        self, number: int, namespace: str, helped: Sequence[int], not_helped: set[int]
+        self,
+        number: int,
+        namespace: str,
+        helped: Sequence[int],
+        told: Iterable[int],
+        before: Sequence[int] = (),
     ) -> None:
         """Learn from what helped of a decision, and what was shown beside it; see ``feedback``.
 
-        Nothing is learned where nothing helped, or where the recall was another process's: what
-        was passed over is known to the one that recalled.
+        What was said before to have helped is taken back. Nothing is learned where nothing helped,
+        or where the recall was another process's: what was passed over is known to the one that
+        recalled.
         """
         shown = self._open.get(number)
         if shown is None or not len(shown.rows):
             return
-        good = np.isin(shown.events, list(helped))
-        bad = np.isin(shown.events, list(not_helped))
-        if not good.any():
-            return
         rows = shown.rows.astype(np.float64)
+
+        def parted(by: Sequence[int]) -> tuple[Floats, Floats, Floats, list[int]]:
+            good = np.isin(shown.events, list(by))
+            bad = np.isin(shown.events, list({*told} - {*by}))
+            return rows[good], rows[bad], rows[~good & ~bad], shown.events[good].tolist()
+
+        now, earlier = parted(helped), parted(before)
+        if not (now[3] or earlier[3]):
+            return
         with self._shared.record.transaction() as write:
             ranker = self._taught(namespace)
             if ranker is None or not ranker.fits(shown.weights):
@@ -413,13 +425,9 @@ class RecallVerbs:
             taught = replace(ranker, waiting=[*ranker.waiting])
             # Nobody can say any more whether a question quoted what was erased after it was asked.
             words = [] if write.erased_after(shown.asked) else words_of(shown.question)
-            taught.learn(
-                rows[good],
-                rows[bad],
-                rows[~good & ~bad],
-                words,
-                shown.events[good].tolist(),
-            )
+            anew = not earlier[3] or taught.take_back(*earlier[:3], words, earlier[3])
+            if now[3]:
+                taught.learn(*now[:3], words, now[3], weigh=anew)
             write.set_state(f"{NAME}:{namespace}", taught.to_dict())
 
     def forget_feedback(self, namespace: str) -> None:

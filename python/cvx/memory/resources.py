@@ -18,6 +18,7 @@ from cvx.errors import (
     ClockWarning,
     DamagedStoreError,
     EmbedderAnswerError,
+    NamespaceError,
     SettingsMismatchError,
     StoreError,
     UnknownError,
@@ -212,7 +213,12 @@ class Resources(Follower):
             One of them is not to be seen; or is seen, and of another namespace.
         """
         for number in events if identity.bound else ():
-            identity.named(self.event(number, identity).namespace)
+            whose = self.event(number, identity).namespace
+            if whose != identity.namespace:
+                raise NamespaceError(
+                    f"event {number} is of namespace {whose!r}, but this memory is bound to "
+                    f"{identity.namespace!r}: ask one of that namespace, or add an event of its own"
+                )
 
     def node_and_time(self, event_id: int) -> tuple[int, int]:
         """Return the node of an event, and when it happened.

@@ -15,8 +15,8 @@ from cvx.arguments import wrong
 from cvx.embed import Embedder, LexicalEmbedder
 from cvx.embed.registry import Absent, embedder_from, embedder_of, remembered_embedder, spec_of
 from cvx.errors import (
-    EmbedderError,
     InvalidInputError,
+    InvalidVectorError,
     LexicalOnlyWarning,
     MissingExtraError,
     RecordIOError,
@@ -54,10 +54,10 @@ class OwnVectors(Absent):
 
         Raises
         ------
-        EmbedderError
+        InvalidVectorError
             Always: vectors are given with the texts.
         """
-        raise EmbedderError(
+        raise InvalidVectorError(
             f"there is no embedder for {texts[0]!r:.60}, since this memory was made with dim=: "
             "give a vector with it"
         )
@@ -205,7 +205,13 @@ def check_embedder(name: str, value: Any) -> Any:
         callable(getattr(value, method, None)) for method in ("embed", "info")
     )
     if not (named or made):
-        raise wrong(name, value, "an Embedder, such as those of cvx.embed, or how to make one")
+        raise wrong(
+            name,
+            value,
+            "an object with embed(texts) and info(), as those of cvx.embed are; "
+            "cvx.embed.as_embedder(model, name) of one with encode(texts); 'ollama:NAME', or the "
+            "path of a model",
+        )
     return value
 
 

@@ -17,7 +17,7 @@ from cvx.errors import (
     UnknownError,
 )
 from cvx.extras import needs
-from cvx.memory.resources import Resources
+from cvx.memory.resources import Resources, digest
 from cvx.render.block import entries_of
 from cvx.store import Writer
 from cvx.store.files import regular
@@ -37,8 +37,13 @@ def add_events(
     aliases: Sequence[Sequence[str]] = (),
     *,
     again: bool = False,
+    placed: Sequence[bool] = (),
 ) -> list[int]:
-    """Store events, all of them or none; see ``Memory.add_many``."""
+    """Store events, all of them or none; see ``Memory.add_many``.
+
+    ``placed`` says of each whether its time or its vector was given: a text that was recalled is
+    then another event, and no echo.
+    """
     listed = []
     for at, event in enumerate(events):
         with named(at if len(events) > 1 else None):
@@ -50,7 +55,10 @@ def add_events(
             f"{len(aliases)} lists of aliases for {len(listed)} events: give one for each"
         )
     words_of = list(aliases) or [[] for _ in listed]
-    known = [None if again else _known(shared, event) for event in listed]
+    known = [
+        None if again else _known(shared, event, bool(placed) and placed[place])
+        for place, event in enumerate(listed)
+    ]
     called = _called(shared, listed, known)
     new = [place for place, old in enumerate(known) if old is None and place not in called]
     further = {place: words_of[place] for place in [*new, *called]}
@@ -98,7 +106,8 @@ def _called(
         with named(place if len(listed) > 1 else None):
             if (event.namespace, event.key) in seen:
                 raise DuplicateKeyError(
-                    f"{event.key!r} is the key of another of them: give one of its own"
+                    f"{event.key!r} is the key of another of them: add them one after the other to "
+                    "make versions of one event, or give each a key of its own"
                 )
             seen.add((event.namespace, event.key))
             number = shared.record.event_of_key(event.key, event.namespace)
@@ -158,7 +167,7 @@ def rows_of(items: Any) -> Iterable[Any]:
     return items
 
 
-def _known(shared: Resources, event: Event) -> int | None:
+def _known(shared: Resources, event: Event, placed: bool) -> int | None:
     """Return the event that a text was handed out from, while it can still be recalled."""
     if not event.text.strip() or event.key is not None:
         return None
@@ -180,7 +189,15 @@ def _known(shared: Resources, event: Event) -> int | None:
         " AND event_id IN (SELECT value FROM json_each(?))",
         (*values, str(known)),
     )
-    return next((one for one in known if (one,) in active), None)
+    left = [one for one in known if (one,) in active]
+    found = sorted(shared.record.events(left), key=lambda one: left.index(one.id))
+    own = digest(event.namespace, event.text)
+    for one in found:
+        # At another time, or of somebody else, the same words are another event; a block is none.
+        other = placed or event.entity not in (None, one.entity)
+        if not (other and digest(event.namespace, one.text) == own):
+            return one.id
+    return None
 
 
 def _new(event: Event, vector: Vector) -> Event:

@@ -230,15 +230,15 @@ class ExternalCalls:
 
     Parameters
     ----------
-    embed : callable
-        From a text to a vector.
+    embed : callable or None
+        From a text to a vector; None where every cue brings its own.
     checked : callable
         From that to one that can be searched with; raises where it is none.
     calls : Calls
         Of one memory: what hangs in one does not silence another.
     """
 
-    embed: Embed
+    embed: Embed | None
     checked: Callable[[Vector], Vector]
     calls: Calls
 
@@ -262,7 +262,11 @@ def ask_external(
         if isinstance(source, UserSource)
     }
     vector = cue.vector
-    if vector is None and question.bare.strip():
+    if vector is None and external.embed is None:
+        trace.problems.append(
+            "no vector was given to a memory made with dim=: words alone were searched"
+        )
+    elif vector is None and external.embed is not None and question.bare.strip():
         outcome = calls.run(partial(external.embed, question.bare), seconds, "embedder")
         trace.seconds["embed"] = outcome.seconds
         problem = outcome.problem

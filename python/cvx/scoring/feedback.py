@@ -143,6 +143,8 @@ class FeedbackRanker:
         unseen: Floats,
         words: Sequence[str] = (),
         helped: Sequence[int] = (),
+        *,
+        weigh: bool = True,
     ) -> None:
         """Take in one list.
 
@@ -156,11 +158,15 @@ class FeedbackRanker:
             Of the question.
         helped : sequence of int
             The events that did.
+        weigh : bool, default True
+            Whether the weights learn from it, too.
         """
         new = dict.fromkeys(helped)
         self.helped = [*(one for one in self.helped if one not in new), *new][-_MOST_HELPED:]
         if words and helped:
             self.asked = [*self.asked[1 - _REMEMBERED :], ([*words], [*helped])]
+        if not weigh:
+            return
         shown = _differences(good, bad)
         if len(shown):
             self.judged = [
@@ -173,6 +179,37 @@ class FeedbackRanker:
         if len(self.waiting) >= EVERY:
             self._step(np.concatenate(self.waiting))
             self.waiting = []
+
+    def take_back(
+        self,
+        good: Floats,
+        bad: Floats,
+        unseen: Floats,
+        words: Sequence[str],
+        helped: Sequence[int],
+    ) -> bool:
+        """Take out what ``learn`` was given of one list, and say whether the weights forgot it.
+
+        They do while it waits. Once they learned from it nobody can say what of them came from
+        where: then only the question is forgotten, and what helped with it.
+        """
+        self.helped = [one for one in self.helped if one not in {*helped}]
+        question = ([*words], [*helped])
+        self.asked = [one for one in self.asked if (list(one[0]), list(one[1])) != question]
+        pairs = _differences(good, np.concatenate([bad, unseen]))
+        waits = (at for at, one in enumerate(self.waiting) if np.array_equal(one, pairs))
+        place = next(waits, None)
+        if place is None:
+            return not len(pairs)
+        del self.waiting[place]
+        shown = _differences(good, bad)
+        if len(shown):
+            # Of the lists that wait, those judged last; equal ones are as good as each other.
+            judged = _in_order(shown @ self.shipped), _in_order(shown @ self.weights)
+            places = [at for at, one in enumerate(self.judged) if tuple(one) == judged]
+            if places:
+                del self.judged[places[-1]]
+        return True
 
     def _step(self, pairs: Floats) -> None:
         before, weights, hessian = self.weights, self.weights, self.precision

@@ -176,21 +176,24 @@ _AT_ONCE = 1_000
 Query: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Erased:
-    """What an erase did.
+class Erased(list[int]):
+    """The ids that an erase removed.
 
     Parameters
     ----------
-    events : tuple of int
-        Ids that are gone.
+    events : iterable of int
+        Their ids.
     complete : bool
         Whether the write-ahead log could be emptied and every file be removed. A process that
         was reading meanwhile keeps the log: close it, and call ``finish`` again.
     """
 
-    events: tuple[int, ...]
-    complete: bool
+    def __init__(self, events: Iterable[int], complete: bool) -> None:
+        super().__init__(events)
+        self.complete = complete
+
+    def __repr__(self) -> str:
+        return f"Erased({[*self]}, complete={self.complete})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +261,7 @@ def erase(store: Store, events: Sequence[int]) -> Erased:
         _forget_rows(store.record, write, _gone(store.record.query, wanted))
         write.set_meta(_PENDING, "1")
     reach("erase.committed")
-    return Erased(tuple(wanted), finish(store))
+    return Erased(wanted, finish(store))
 
 
 def check_erasable(record: Record, events: Sequence[int]) -> None:

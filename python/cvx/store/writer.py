@@ -553,9 +553,15 @@ class Writer:
 
         self._set_counts(used, later)
 
-    def count_use(self, contexts: Mapping[str, bool]) -> None:
-        """Add one to how often contexts were followed, and to helped where that is true."""
-        self._set_counts(contexts, lambda at, n, f, h, last: (n, f + 1, h + contexts[at], last))
+    def count_use(self, contexts: Mapping[str, bool], *, by: int = 1) -> None:
+        """Add one to how often contexts were followed, and to helped where that is true.
+
+        ``by=-1`` takes it back.
+        """
+        self._set_counts(
+            contexts,
+            lambda at, n, f, h, last: (n, max(0, f + by), max(0, h + by * contexts[at]), last),
+        )
 
     def _set_counts(self, contexts: Iterable[str], after: Callable[..., tuple[Any, ...]]) -> None:
         """Set counts and last use of contexts to what follows from those that they have."""

@@ -36,7 +36,7 @@ _FIRST_WORD = {
 
 
 def classify_action(action: str) -> str:
-    """Return the kind of a household command by its first word.
+    """Return the kind of a household command by its first word; a kind stays what it is.
 
     Any function from a command to a word may take its place wherever the library asks for one.
 
@@ -55,8 +55,10 @@ def classify_action(action: str) -> str:
     --------
     >>> [classify_action(a) for a in ("go to fridge 1", "put mug 1 in sink 1", "sing")]
     ['go_to', 'put', 'other']
+    >>> classify_action("go_to")
+    'go_to'
     """
-    words = action.split(None, 1)
+    words = action.replace("_", " ").split(None, 1)
     return _FIRST_WORD.get(words[0].lower(), "other") if words else "other"
 
 
