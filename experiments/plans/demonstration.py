@@ -27,10 +27,11 @@ class Observation:
 
 
 class Played(NamedTuple):
-    """One step of a demonstration: what was seen, and the command given then."""
+    """One step of a demonstration: what was seen, the command given then, what it earned."""
 
     observation: Observation
     command: str
+    reward: float = 0.0
 
 
 Demonstrations = Sequence[tuple[str, Sequence[Played]]]

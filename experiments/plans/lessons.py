@@ -48,6 +48,8 @@ class Shown(NamedTuple):
         Whether it serves the clause itself, not only the way to what does.
     after : tuple of str
         What could be done one step later.
+    reward : float
+        What it earned, where that was told.
     """
 
     commands: tuple[str, ...]
@@ -56,6 +58,7 @@ class Shown(NamedTuple):
     command: str
     aimed: bool
     after: tuple[str, ...] = ()
+    reward: float = 0.0
 
 
 class Part(NamedTuple):
@@ -138,9 +141,9 @@ def _shares(steps: Sequence[Played], served: Sequence[int | None], n: int) -> li
     before: tuple[str, ...] = ()
     last, waiting, latest = None, [], 0
     later = [*(step.observation.admissible_commands for step in steps[1:]), ()]
-    for (seen, command), place, after in zip(steps, served, later, strict=True):
+    for (seen, command, reward), place, after in zip(steps, served, later, strict=True):
         can = seen.admissible_commands
-        waiting.append(Shown(can, before, last, command, place is not None, after))
+        waiting.append(Shown(can, before, last, command, place is not None, after, reward))
         before, last = can, command
         if place is not None:
             shares[place] += waiting

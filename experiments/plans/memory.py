@@ -206,7 +206,7 @@ class PlanMemory:
         plan = tuple(binding.abstract(step.command) for step in steps if step.aimed)
         run = self.memory.begin(goal, template(goal, slots), kind=DEMONSTRATION, metadata=shown)
         attempt = Attempt(run, Binding(slots, self.lexicon), search, plan, commands=len(steps))
-        ignored = set[tuple[str, str]]()
+        ignored, passed = set[tuple[str, str]](), set[tuple[str, str]]()
         with self._discarding(run):
             self.memory.step(run, goal, None, self._space.start(goal, slots, plan), tags=(PLAN,))
             for step in steps:
@@ -220,15 +220,23 @@ class PlanMemory:
                 else:
                     attempt.explored = True
                     if not ready:
-                        need = Wish.of(attempt).need
+                        need = self._wish(attempt).need
                         search.explored(need, step.command, text)
                         others = {shape(c) for c in step.commands} - {shape(step.command)}
                         ignored.update((_situation(need, text), form) for form in others)
+                        if step.reward > 0:
+                            search.led()
+                            others = {unnumbered(c) for c in search.known if _like(c, step.command)}
+                            passed.update((need, other) for other in others)
             self.close(attempt, won=True)
         if self.choices is not None:
             # What somebody who knew the way never did led nowhere.
             for state, form in sorted(ignored):
                 self.choices.tell(KIND, state, form, 0.0)
+            done = {unnumbered(step.command) for step in steps}
+            for need, name in sorted(passed) if self.searching else ():
+                if name not in done:
+                    self._tell_found(self.choices, need, name, 0.0)
         return attempt
 
     @contextmanager
@@ -323,7 +331,7 @@ class PlanMemory:
         """Ask what was done in moments like this one, and what of these led to what is missing."""
         self._notice()
         self.decisions += 1
-        wish = Wish.of(attempt)
+        wish = self._wish(attempt)
         if self.choices is None or not wish.need:
             return Consulted(text, {}, {}, wish if self.advised else wish.nothing())
         state, forms = _situation(wish.need, text), map(shape, commands)
@@ -331,6 +339,13 @@ class PlanMemory:
             told = self.choices.advise(KIND, state, forms)
             chances = self._chances(self.choices, attempt.search.origin, wish.need, commands)
         return Consulted(text, {form: _hope(one) for form, one in told.items()}, chances, wish)
+
+    def _wish(self, attempt: Attempt) -> Wish:
+        """Return what an attempt needs next: without a plan, what was rewarded for such a goal."""
+        wish = Wish.of(attempt)
+        if not attempt.plan and self.advised and not self._ignorant:
+            wish.need = f"reach {self._state(attempt.run.goal, attempt.binding.slots)}"
+        return wish
 
     def _chances(
         self, choices: Choices, origin: str, need: str, commands: Iterable[str]
@@ -420,10 +435,15 @@ class PlanMemory:
         for (state, form), all_led in kinds.items():
             choices.tell(KIND, state, form, sum(all_led) / len(all_led))
         for (need, command), led in tried.items() if self.searching else ():
-            verb, name = need.partition(" ")[0], unnumbered(command)
-            choices.tell(f"{FIND} {verb}", verb, name, float(led))
-            choices.tell(f"{FIND} {verb} things", need, name, float(led))
+            self._tell_found(choices, need, unnumbered(command), float(led))
+            verb = need.partition(" ")[0]
             choices.tell(f"{GAME} {verb}", f"{origin} {need}", command, float(led))
+
+    def _tell_found(self, choices: Choices, need: str, name: str, led: float) -> None:
+        """Tell advice of a command without numbers whether it led to what was missing."""
+        verb = need.partition(" ")[0]
+        choices.tell(f"{FIND} {verb}", verb, name, led)
+        choices.tell(f"{FIND} {verb} things", need, name, led)
 
     def composed(self, attempt: Attempt, deeds: Iterable[PastCommand]) -> None:
         """Remember, beside the plan that reached a clause, all that was done for it and lasted.
@@ -487,6 +507,11 @@ def _hope(option: Option) -> float:
 def _situation(need: str, moment: str) -> str:
     """Return a moment with the verb of what is missing in it."""
     return f"need_{need.partition(' ')[0]} {moment}"
+
+
+def _like(command: str, other: str) -> bool:
+    """Whether two commands have a shape in common."""
+    return shape(command) == shape(other)
 
 
 def _said(plan: str) -> list[str]:

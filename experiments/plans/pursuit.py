@@ -49,6 +49,7 @@ class Pursuit:
         self.attempts, self.score = 0, 0.0
         self._seen, self._played = seen, list[Played]()
         self._attempt: Attempt | None = None
+        self._idle_since: int | None = None
         self._held: list[Attempt] = []
         self._stuck: list[Attempt] = []
 
@@ -68,6 +69,8 @@ class Pursuit:
             What was told so far.
         """
         passed = 0
+        if self._attempt is not None and self._idle_since == len(set(heard)):
+            return self._attempt  # Nothing was heard that a plan could be for.
         while True:
             item = self.agenda.current
             slots = self.plans.lexicon.slots(item.clause, heard)
@@ -76,6 +79,7 @@ class Pursuit:
                 self.attempts += not self._attempt.idle
             if not self._attempt.idle or passed == len(self.agenda.items):
                 self._attempt.binding.slots = list(slots)
+                self._idle_since = len(set(heard)) if self._attempt.idle else None
                 return self._attempt
             self._held.append(self._attempt)
             self.agenda.turn(over=True)
@@ -119,10 +123,14 @@ class Pursuit:
         )
         explored = attempt.explored and command != attempt.redo
         self.search.saw(commands, explored=explored)
-        if explored and (attempt.goes_on(commands) or self.won):
+        # Without a plan, what earns a share of the reward is what is looked for.
+        earned = reward > 0 and not attempt.plan
+        if explored and (attempt.goes_on(commands) or self.won or earned):
             self.search.led()
         attempt.redo = None
         undone = attempt.explored and self._undone(attempt, command, opened)
+        if undone or reward > 0:
+            self._idle_since = None
         if attempt.explored and reward > 0:
             self.plans.rewarded(attempt, command)
         if not attempt.explored:

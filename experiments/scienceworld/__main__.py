@@ -16,7 +16,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from experiments.scienceworld.material import TASKS, ScienceWorld
 
     options = parser("python -m experiments.scienceworld", __doc__)
-    options.set_defaults(max_steps=100, seeds=3, rounds=3, games_per_round=16, measured=24)
+    options.set_defaults(max_steps=25, seeds=3, rounds=1, games_per_round=18, measured=12)
     options.add_argument("--tasks", default=",".join(TASKS), help="joined by commas")
     options.add_argument("--simplified", default="easy", help="the simulator's; '' for none")
     return run_command(

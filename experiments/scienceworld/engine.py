@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import shutil
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from experiments.errors import GameError, GameNotFoundError
 from experiments.plans import Observation
@@ -13,8 +13,10 @@ from experiments.plans import Observation
 PARTS = ("train", "dev", "test")
 """The parts into which ScienceWorld's authors divide the variations of each task."""
 
+_NO_STEPS = frozenset(["reset task", "task"])  # begin anew, or say the goal once more
 
-def simulator(jar: str | Path | None = None) -> Any:
+
+def simulator(jar: str | Path | None = None) -> Simulator:
     """Return the simulator, one a process: it is a Java program that is started once.
 
     Parameters
@@ -43,15 +45,44 @@ def simulator(jar: str | Path | None = None) -> Any:
     return _started(str(path))
 
 
+class Simulator(NamedTuple):
+    """The simulator's methods, as its authors' Python class calls them, and its Java machine.
+
+    That class asks for the commands one by one, a call each, and for texts that nobody reads here.
+    """
+
+    server: Any
+    jvm: Any
+
+    def commands(self) -> tuple[str, ...]:
+        """Return the admissible commands, sorted."""
+        listed = self.server.getValidActionObjectCombinations()
+        return tuple(sorted(set(self.jvm.java.lang.String.join("\n", listed).split("\n"))))
+
+
 @functools.lru_cache(maxsize=1)
-def _started(jar: str) -> Any:
-    from scienceworld import ScienceWorldEnv  # type: ignore[import-untyped]
+def _started(jar: str) -> Simulator:
+    from py4j.java_gateway import (  # type: ignore[import-untyped]
+        GatewayParameters,
+        JavaGateway,
+        launch_gateway,
+    )
 
     try:
-        # The step limit is kept by the game below.
-        return ScienceWorldEnv("", jar, envStepLimit=10**9)
+        port, process = launch_gateway(
+            classpath=jar,
+            die_on_exit=True,
+            cwd=str(Path(jar).parent),
+            javaopts=["-XX:+UseSerialGC"],  # one thread for collecting garbage
+            return_proc=True,
+        )
+        gateway = JavaGateway(
+            gateway_parameters=GatewayParameters(auto_field=True, port=port), java_process=process
+        )
+        server = gateway.jvm.scienceworld.runtime.pythonapi.PythonInterface()
     except Exception as error:
         raise GameError(f"{jar} did not start in Java ({error!r}): install it anew") from error
+    return Simulator(server, gateway.jvm)
 
 
 @functools.lru_cache(maxsize=64)
@@ -63,13 +94,14 @@ def variations(task: str, part: str) -> tuple[int, ...]:
     GameNotFoundError
         There is no such task.
     """
-    env = simulator()
-    if task not in env.get_task_names():
+    server = simulator().server
+    names = list(server.getTaskNames())
+    if task not in names:
         raise GameNotFoundError(
-            f"there is no task {task!r}: choose from {', '.join(sorted(env.get_task_names()))}"
+            f"there is no task {task!r}: choose from {', '.join(sorted(names))}"
         )
-    env.load(task, 0, "")
-    return tuple(getattr(env, f"get_variations_{part}")())
+    server.load(task, 0, "", False)
+    return tuple(getattr(server, f"getVariations{part.capitalize()}")())
 
 
 class ScienceWorldGame:
@@ -108,38 +140,57 @@ class ScienceWorldGame:
         self.simplified = simplified
         self.steps, self.score, self.won, self.goal = 0, 0.0, False, ""
         self._over = True
+        self._listed: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def reset(self) -> Observation:
         """Start an episode."""
         return self._begun(gold=False)
 
     def _begun(self, *, gold: bool) -> Observation:
-        env = simulator()
-        env.load(self.task, self.variation, self.simplified, gold)
-        told, info = env.reset()
+        server = simulator().server
+        server.load(self.task, self.variation, self.simplified, gold)
+        server.reset()
         self.steps, self.score, self.won, self._over = 0, 0.0, False, False
-        self.goal = info["taskDesc"].removeprefix("Task Description:").strip()
-        return self._seen(told, info)
+        self.goal = server.freeActionTaskDesc().removeprefix("Task Description:").strip()
+        self._listed = {}
+        return self._seen(server.step("look around"))
 
     def step(self, command: str) -> tuple[Observation, float, bool]:
-        """Play a command; return what is seen, the share of the score, and whether it is over."""
+        """Play a command; return what is seen, the share of the score, and whether it is over.
+
+        Where the simulator asks which of several things was meant, that is the first.
+        """
         if self._over:
             raise GameError(f"the episode of {self.task} is over: call reset() before step()")
-        told, _, completed, info = simulator().step(command)
+        server = simulator().server
+        told = server.step(command)
+        while told.startswith("Ambiguous request"):
+            told = server.step("0")
         self.steps += 1
-        score = max(info["score"] / 100, self.score)
+        score = max(round(server.getScore(), 2), self.score)
+        failed = server.getScore() < 0
         reward, self.score = score - self.score, score
         self.won = score >= 1.0
-        self._over = self.won or bool(completed) or self.steps >= self.max_steps
-        return self._seen(told, info), reward, self._over
+        self._over = self.won or failed or server.getCompleted() or self.steps >= self.max_steps
+        return self._seen(told), reward, self._over
 
-    def _seen(self, told: str, info: Any) -> Observation:
-        return Observation(told, self.goal, tuple(sorted(set(info["valid"]))))
+    def _seen(self, told: str) -> Observation:
+        """Return what is seen; commands are listed once for all that looks alike in a game.
+
+        Listing them takes the simulator several times as long as a step.
+        """
+        server = simulator().server
+        around = server.freeActionLook(), server.freeActionInventory()
+        if around not in self._listed:
+            self._listed[around] = tuple(
+                one for one in simulator().commands() if one not in _NO_STEPS
+            )
+        return Observation(told, self.goal, self._listed[around])
 
     def walkthrough(self) -> tuple[str, ...]:
         """Return the commands by which the simulator says that it is won."""
         self._begun(gold=True)
-        return tuple(simulator().get_gold_action_sequence())
+        return tuple(simulator().server.getGoldActionSequence())
 
     def close(self) -> None:
         """End the episode; the simulator goes on for others."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -22,12 +23,10 @@ if TYPE_CHECKING:
 TASKS = (
     "find-living-thing",
     "find-non-living-thing",
-    "find-plant",
-    "find-animal",
     "boil",
     "melt",
-    "freeze",
     "lifespan-longest-lived",
+    "chemistry-mix-paint-secondary-color",
 )
 _SHOWN_STEPS = 200  # of a demonstration, however many steps the players have
 _TO_SHOW = 5  # variations of a task among which a winning demonstration is looked for
@@ -79,41 +78,20 @@ class ScienceWorld:
         DemonstrationError
             No demonstration of some task could be won.
         """
-        rng = random.Random(f"scienceworld {seed}")
         told = {}
         for task in self.tasks:
-            game, steps = self._demonstrated(task, rng)
+            game, steps = demonstration(task, seed, self.simplified)
             told[game] = (steps[0].observation.goal, steps)
-        games = self._drawn("dev", setup.rounds * setup.games_per_round, rng)
-        unseen = self._drawn("test", setup.measured, rng) if setup.measures else []
+        games = self._drawn("dev", setup.rounds * setup.games_per_round, seed)
+        unseen = self._drawn("test", setup.measured, seed) if setup.measures else []
         return Material(list(told.values()), [self.name_of(game) for game in told], games, unseen)
 
-    def _demonstrated(self, task: str, rng: random.Random) -> tuple[Path, list[Played]]:
-        choices = list(variations(task, "train"))
-        rng.shuffle(choices)
-        for number in choices[:_TO_SHOW]:
-            with ScienceWorldGame(
-                task, number, max_steps=_SHOWN_STEPS, simplified=self.simplified
-            ) as game:
-                steps, commands = [], game.walkthrough()
-                seen, over = game.reset(), False
-                for command in commands:
-                    if over:
-                        break
-                    before = seen
-                    seen, reward, over = game.step(command)
-                    # Such as opening what is open.
-                    if command in before.admissible_commands or reward > 0:
-                        steps.append(Played(before, command))
-                if game.won:
-                    return Path(task) / str(number), steps
-        raise DemonstrationError(
-            f"none of {_TO_SHOW} variations of {task} was won by its own walkthrough: leave the "
-            "task out"
-        )
+    def _drawn(self, part: str, n: int, seed: int) -> list[Path]:
+        """Return n variations, of each task as many, in an order of their own.
 
-    def _drawn(self, part: str, n: int, rng: random.Random) -> list[Path]:
-        """Return n variations, of each task as many, in an order of their own."""
+        However many there are of one part, those of another are the same.
+        """
+        rng = random.Random(f"scienceworld {part} {seed}")
         each = {task: list(variations(task, part)) for task in self.tasks}
         for numbers in each.values():
             rng.shuffle(numbers)
@@ -160,6 +138,37 @@ class ScienceWorld:
         shown = f"{len(self.tasks)} winning demonstrations (one a task, its own walkthrough)"
         simple = f", simplifications {self.simplified}" if self.simplified else ""
         return f"ScienceWorld ({parts}{simple})", f"{shown} of part train"
+
+
+@functools.lru_cache(maxsize=256)
+def demonstration(task: str, seed: int, simplified: str) -> tuple[Path, Sequence[Played]]:
+    """Return a variation of part train, drawn by a seed, and the steps that won it.
+
+    Raises
+    ------
+    DemonstrationError
+        None of the first few was won by its own walkthrough.
+    """
+    choices = list(variations(task, "train"))
+    random.Random(f"scienceworld {task} {seed}").shuffle(choices)
+    for number in choices[:_TO_SHOW]:
+        with ScienceWorldGame(task, number, max_steps=_SHOWN_STEPS, simplified=simplified) as game:
+            steps, commands = [], game.walkthrough()
+            seen, over = game.reset(), False
+            for command in commands:
+                if over:
+                    break
+                before = seen
+                seen, reward, over = game.step(command)
+                # Such as opening what is open.
+                if command in before.admissible_commands or reward > 0:
+                    steps.append(Played(before, command, reward))
+            if game.won:
+                return Path(task) / str(number), tuple(steps)
+    raise DemonstrationError(
+        f"none of {_TO_SHOW} variations of {task} was won by its own walkthrough: leave the "
+        "task out"
+    )
 
 
 def _no_model() -> InvalidInputError:

@@ -88,8 +88,8 @@ class Reader:
     def learn(self, demonstrations: Demonstrations) -> None:
         """Remember won games that somebody else played."""
         for goal, steps in demonstrations:
-            self._told |= _names_in(command for _, command in steps)
-            told = [(f"{goal} {seen.text}", command) for seen, command in steps]
+            self._told |= _names_in(step.command for step in steps)
+            told = [(f"{goal} {step.observation.text}", step.command) for step in steps]
             self.memory.add_demonstration(goal, told, self._family(goal))
 
     def close(self) -> None:

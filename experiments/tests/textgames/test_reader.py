@@ -221,7 +221,7 @@ def test_a_prompt_shows_only_what_the_player_may_read() -> None:
 
     def show(word: str, **whose: str) -> None:
         goal, steps = DEMONSTRATION[0]
-        told = [(f"{goal} {seen.text}", f"{word} {word}er 1") for seen, _ in steps]
+        told = [(f"{goal} {seen.text}", f"{word} {word}er 1") for seen, *_ in steps]
         memory.learning.active.add_demonstration(goal, told, "hang a {0} on the {1}", **whose)  # type: ignore[arg-type]
 
     show("pawn", namespace="bob")
