@@ -312,8 +312,8 @@ def test_a_change_while_the_model_is_learned_is_seen_by_the_next_question() -> N
 
         waiting: tuple[int, ...] = ()
 
-        def transition_model(self, level: int | None = None) -> RegionMDP:
-            model = super().transition_model(level)
+        def transition_model(self, level: int | None = None, **options: Any) -> RegionMDP:
+            model = super().transition_model(level, **options)
             nodes, self.waiting = self.waiting, ()
             for node in nodes:
                 self.set_reward(node, 1.0)
