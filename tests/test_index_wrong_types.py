@@ -82,7 +82,8 @@ RIGHT: dict[str, Any] = {
 ARRAYS = {"query", "vector", "vectors", "center", "entity_ids"}
 # What the native module calls otherwise than the public face does.
 PUBLIC = {"accept": "where", "context": "temporal_context"}
-# No argument is ever one of these.
+FUNCTIONS = {"classify", "mend"}
+# No argument is ever one of these, but for functions, which are given one.
 STRANGE = (object(), 1j, len, NotImplemented, [object()], [[1j]])
 
 scalars = (
@@ -195,6 +196,8 @@ def test_what_no_argument_can_be_is_refused_by_the_name_of_the_argument(
     make: Make, bound: Bound, name: str, argument: str
 ) -> None:
     for value in STRANGE:
+        if argument in FUNCTIONS and callable(value):
+            continue
         index = make()
         if name == "contains":
             assert bound(index, name)(value) is False

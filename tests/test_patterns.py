@@ -70,7 +70,7 @@ def test_patterns_are_found() -> None:
 @pytest.mark.parametrize("place", PATTERNS)
 def test_a_pattern_takes_steps_in_proportion_to_hostile_text(place: str) -> None:
     twin = twin_of(PATTERNS[place])
-    for small, large in zip(hostile(twin, 64), hostile(twin, 256), strict=True):
+    for small, large in zip(hostile(twin, 48), hostile(twin, 144), strict=True):
         steps = twin.find(small)[1]
         most = 500 + int(1.7 * steps * len(large) / len(small))
         try:

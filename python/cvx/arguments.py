@@ -122,6 +122,13 @@ def one_of(*kinds: type, called: str) -> Check:
     return check
 
 
+def a_function(name: str, value: Any) -> Any:
+    """Check that something can be called, and return it."""
+    if not callable(value):
+        raise wrong(name, value, "a callable")
+    return value
+
+
 a_text = one_of(str, called="a str")
 a_flag = one_of(bool, np.bool_, called="True or False")
 a_mapping = one_of(Mapping, called="a mapping, such as a dict")

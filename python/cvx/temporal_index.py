@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import a_text, checked, number, one_of, optional, whole, wrong
+from cvx.arguments import (
+    a_function,
+    a_text,
+    checked,
+    number,
+    one_of,
+    optional,
+    whole,
+    wrong,
+)
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.index import RawIndex
 from cvx.learn.region_mdp import RegionMDP
@@ -138,7 +147,7 @@ class TemporalIndex(RawIndex):
         )
         return scorer.rank(hits, context)[:k]
 
-    @checked(level=optional(whole(0)))
+    @checked(level=optional(whole(0)), classify=optional(a_function))
     def transition_model(
         self, level: int | None = None, *, classify: Callable[[str], str] | None = None
     ) -> RegionMDP:

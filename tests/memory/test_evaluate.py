@@ -57,7 +57,7 @@ def test_questions_that_are_none_are_refused_by_their_place() -> None:
         evaluate([("where?", 1)], weights={"colour": 1.0})
     with pytest.raises(UnknownError):
         evaluate([("where?", 99)])
-    with pytest.raises(InvalidInputError, match="folds is 5: give 2 to 1"):
+    with pytest.raises(InvalidInputError, match="1 groups of questions: give at least 2"):
         memory.learning.tune([("where?", 1)])
 
 

@@ -95,7 +95,7 @@ def test_ids_may_be_any_kind_of_integer(memory: Memory) -> None:
     memory.update(np.int64(first), state="active")  # type: ignore[arg-type]
     assert texts(memory, "mug") == ["a mug"]
     memory.erase(np.array([second]))
-    with pytest.raises(InvalidInputError, match="give ids"):
+    with pytest.raises(InvalidInputError, match="'first': give an event, a hit or an id"):
         memory.forget("first")  # type: ignore[arg-type]
     assert len(memory) == 1
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx._cvx import NativeIndex
-from cvx.arguments import index_filter, wrong
+from cvx.arguments import a_function, index_filter, wrong
 from cvx.errors import InternalError, InvalidVectorError, SnapshotError
 from cvx.index.conversion import rows_and_presence
 from cvx.index.results import Ancestry, LazyHits, Path, causal_hits, graph_hits, hybrid_hit
@@ -127,7 +127,7 @@ class RawIndex:
         mend : callable
             Calls `become` and returns True, or returns False where the error is to be raised.
         """
-        self._native = cast(NativeIndex, _Mended(self, self._native, mend))
+        self._native = cast(NativeIndex, _Mended(self, self._native, a_function("mend", mend)))
 
     def become(self, other: Self) -> None:
         """Take over everything of another index, which must not be used any more.
