@@ -4,7 +4,9 @@ import random
 import shutil
 import sqlite3
 import warnings
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from time import sleep
 
 import numpy as np
 import pytest
@@ -323,6 +325,35 @@ def rows_at(path: Path, section: bytes) -> slice:
             first, size = (int.from_bytes(raw[at + n : at + n + 8], "little") for n in (8, 16))
             return slice(first, first + size)
     raise AssertionError(section)
+
+
+@pytest.mark.requirement("X9")
+@pytest.mark.parametrize("replaying", [False, True])
+def test_of_two_threads_that_meet_damaged_rows_one_builds_the_index(
+    tmp_path: Path, replaying: bool
+) -> None:
+    filled(tmp_path / "m", 300)
+    path = newest(tmp_path / "m")
+    raw, place = bytearray(path.read_bytes()), rows_at(path, b"ROWS")
+    raw[place] = bytes(byte ^ 0x40 for byte in raw[place])
+    path.write_bytes(raw)
+    with (
+        Memory.open(tmp_path / "m", embedder=embedder()) as memory,
+        ThreadPoolExecutor(1) as other,
+    ):
+        replica, query = memory._shared.store.replica, np.ones(16, dtype=np.float32)
+        with memory._shared.record.reading():
+            replica._replaying = replaying
+            asked = other.submit(replica.index.search, query, 5)
+            while not replica.index._native.damaged():
+                sleep(0.001)
+            wait([asked], timeout=0.2)
+            replica._replaying = False
+            here = replica.index.search(query, 5)
+        there = asked.result()
+        assert [node.tolist() for node in here] == [node.tolist() for node in there]
+        assert memory.admin.stats()["rebuilds"] == 1
+        assert len(memory.admin.stats()["snapshots_refused"]) == 1
 
 
 @pytest.mark.requirement("X9")

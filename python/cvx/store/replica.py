@@ -83,6 +83,7 @@ class Replica:
         self.refused: list[str] = []
         self._stale = False
         self._replaying = False
+        self._is_loaded = loaded is not None
         self._behind = 0
         self._version: Tail | None = None
         if loaded is None:
@@ -115,12 +116,16 @@ class Replica:
     def _mend(self) -> bool:
         """Build the index anew after it read rows of its snapshot that are damaged.
 
-        In the middle of a replay the error is raised, and who replays builds it anew.
+        In the middle of a replay the error is raised, and who replays builds it anew. Of several
+        threads that meet the damage one builds it, the others wait and use what that one made.
         """
-        if self._replaying:
-            return False
-        self.refused.append("its rows are not what was written")
-        self.rebuild()
+        with self.record.reading():
+            # Only now is it this thread that replays, if any does.
+            if self._replaying:
+                return False
+            if self._is_loaded:
+                self.refused.append("its rows are not what was written")
+                self.rebuild()
         return True
 
     def taken_back(self) -> None:
@@ -223,6 +228,7 @@ class Replica:
             index = self._empty()
             build(self.record, index)
             self.index.become(index)
+            self._is_loaded = False
             self.seq = seq
             self.rebuilds += 1
             self.changes += 1
