@@ -131,4 +131,4 @@ def test_of_a_cue_of_100000_characters_the_beginning_is_used() -> None:
 
 def test_a_vector_of_numbers_too_large_for_its_type_is_refused_without_a_warning() -> None:
     with pytest.raises(InvalidInputError, match="fit 32-bit floats"):
-        sound_cue([1e300, 0.0])
+        sound_cue(np.array([1e300, 0.0]))  # type: ignore[arg-type]
