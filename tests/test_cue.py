@@ -108,7 +108,7 @@ def test_a_part_of_a_cue_that_is_none_is_refused(part: dict[str, Any], said: str
 
 
 def test_a_cue_may_bear_the_time_of_an_array() -> None:
-    assert type(sound_cue(Cue(text="x", timestamp=np.int64(5))).timestamp) is int  # type: ignore[arg-type]
+    assert type(sound_cue(Cue(text="x", timestamp=np.int64(5))).timestamp) is int
 
 
 def test_an_empty_cue_is_answered_by_nothing_and_the_trace_says_why() -> None:
@@ -131,4 +131,4 @@ def test_of_a_cue_of_100000_characters_the_beginning_is_used() -> None:
 
 def test_a_vector_of_numbers_too_large_for_its_type_is_refused_without_a_warning() -> None:
     with pytest.raises(InvalidInputError, match="fit 32-bit floats"):
-        sound_cue(np.array([1e300, 0.0]))  # type: ignore[arg-type]
+        sound_cue(np.array([1e300, 0.0]))

@@ -303,10 +303,10 @@ def test_weights_learn_from_a_list_once_though_it_was_said_to_be_no_help_between
         for _ in range(EVERY - 1):
             hits = memory.recall("Who owns the kite?", 3)
             memory.feedback(hits, helped=[hits[0]])
-        assert memory.record.state(STATE)["waiting"] == []
+        assert (memory.record.state(STATE) or {})["waiting"] == []
         memory.feedback(shown, helped=False)
         memory.feedback(shown, helped=[shown[0]])
-        assert memory.record.state(STATE)["waiting"] == []
+        assert (memory.record.state(STATE) or {})["waiting"] == []
         # What the weights learned of it can be taken back still, by a quarantine.
         memory.feedback(shown, helped=False)
-        assert shown[0].id in memory.record.state(STATE)["helped"]
+        assert shown[0].id in (memory.record.state(STATE) or {})["helped"]
