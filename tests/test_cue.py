@@ -108,7 +108,7 @@ def test_a_part_of_a_cue_that_is_none_is_refused(part: dict[str, Any], said: str
 
 
 def test_a_cue_may_bear_the_time_of_an_array() -> None:
-    assert type(sound_cue(Cue(text="x", timestamp=np.int64(5))).timestamp) is int
+    assert type(sound_cue(Cue(text="x", timestamp=np.int64(5))).timestamp) is int  # type: ignore[arg-type]
 
 
 def test_an_empty_cue_is_answered_by_nothing_and_the_trace_says_why() -> None:
