@@ -127,3 +127,8 @@ def test_of_a_cue_of_100000_characters_the_beginning_is_used() -> None:
     assert [hit.event.event_id for hit in hits if hit.event] == [event]
     assert hits.trace.problems == ["the cue has 100010 characters: its beginning was used"]
     assert len(hits.trace.cue) <= LONGEST
+
+
+def test_a_vector_of_numbers_too_large_for_its_type_is_refused_without_a_warning() -> None:
+    with pytest.raises(InvalidInputError, match="fit 32-bit floats"):
+        sound_cue(np.array([1e300, 0.0]))

@@ -1361,3 +1361,28 @@ def test_a_plan_that_failed_is_not_told_among_what_ended_best() -> None:
     best = told().partition("What ended best for this goal:\n")[2].splitlines()
     assert best[0] == "- outcome 1.00: turn the switch"
     assert best[1].startswith("Episodes that failed")
+
+
+def test_a_list_of_advice_that_was_sorted_chooses_as_advised() -> None:
+    with Memory(embedder=LexicalEmbedder()) as memory:
+        for action, outcome in [("left", 1.0), ("right", 0.0)] * 4:
+            with memory.episode("find the hat") as episode:
+                episode.advise("a hall", ["left", "right"])
+                episode.act(action)
+                episode.end(outcome)
+        with memory.episode("find the hat") as episode:
+            advice = episode.advise("a hall", ["left", "right"])
+            advice.reverse()
+            assert advice[0].action == "right"
+            assert advice.best.action == advice.choose(explore=False).action == "left"
+            assert pickle.loads(pickle.dumps(advice)).best.action == "left"
+            advice.clear()
+            assert advice.choose(explore=False).action == "left"
+            episode.discard()
+
+
+def test_the_verbs_to_await_can_be_copied() -> None:
+    import copy
+
+    with Memory(embedder=LexicalEmbedder()) as memory:
+        assert repr(copy.copy(memory.aio)) == repr(memory.aio)

@@ -293,3 +293,20 @@ def test_the_memories_that_helped_are_kept_up_to_a_bound_the_latest_last() -> No
     assert ranker.helped[:2] == [100, 101]
     assert ranker.helped[-2:] == [7, 9]
     assert FeedbackRanker.from_dict(ranker.to_dict()).helped == ranker.helped
+
+
+@pytest.mark.requirement("B12")
+def test_weights_learn_from_a_list_once_though_it_was_said_to_be_no_help_between() -> None:
+    with filled(Memory(embedder=LexicalEmbedder())) as memory:
+        shown = memory.recall("Who owns the kite?", 3)
+        memory.feedback(shown, helped=[shown[0]])
+        for _ in range(EVERY - 1):
+            hits = memory.recall("Who owns the kite?", 3)
+            memory.feedback(hits, helped=[hits[0]])
+        assert (memory.record.state(STATE) or {})["waiting"] == []
+        memory.feedback(shown, helped=False)
+        memory.feedback(shown, helped=[shown[0]])
+        assert (memory.record.state(STATE) or {})["waiting"] == []
+        # What the weights learned of it can be taken back still, by a quarantine.
+        memory.feedback(shown, helped=False)
+        assert shown[0].id in (memory.record.state(STATE) or {})["helped"]

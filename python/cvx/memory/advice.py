@@ -295,6 +295,8 @@ class Advice(list[Option]):
         on_text: Callable[[Advice, str], None],
     ) -> None:
         super().__init__(options)
+        # A caller may sort the list or take from it: chances are those of the options as advised.
+        self.advised = (*self,)
         self.unit, self.decision = unit, decision
         self.asked = asked
         self.chosen: Option | None = None
@@ -311,10 +313,10 @@ class Advice(list[Option]):
             There is none: no action is known here, and none was named.
         """
         self._need_some()
-        return self[0]
+        return self.advised[0]
 
     def _need_some(self) -> None:
-        if not self:
+        if not self.advised:
             raise UnknownError("no action is known here: give actions=, those that can be done")
 
     @property
@@ -338,7 +340,7 @@ class Advice(list[Option]):
         """
         self._need_some()
         at = self._choose(bool(explore))
-        self.chosen, self.chance = self[at], self.chances[at] if explore else 1.0
+        self.chosen, self.chance = self.advised[at], self.chances[at] if explore else 1.0
         return self.chosen
 
     @property
@@ -348,7 +350,7 @@ class Advice(list[Option]):
 
     def option(self, action: Any) -> Option | None:
         """Return the option of an action, None if there is none."""
-        return next((one for one in self if same(one.action, action)), None)
+        return next((one for one in self.advised if same(one.action, action)), None)
 
     def __str__(self) -> str:
         text = self._within_budget()
@@ -365,7 +367,7 @@ class Advice(list[Option]):
         return hash(self.decision)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _detached, ([*self], self.unit, self.decision, self.asked, self.chances)
+        return _detached, (self.advised, self.unit, self.decision, self.asked, self.chances)
 
     def __repr__(self) -> str:
         best = f", best {self.best!r}" if self else ""

@@ -58,6 +58,9 @@ class Aio:
         return self
 
     def __getattr__(self, verb: str) -> Any:
+        if verb.startswith("_"):
+            # Before it has anything: whoever copies it asks for such names.
+            raise AttributeError(f"aio has no {verb!r}")
         if verb in self._plain:
             return getattr(self._whose, verb)
         if verb not in self._verbs:

@@ -261,7 +261,7 @@ class RunningEpisode:
 
     def _handed_out(self, advice: Advice, text: str) -> None:
         """Let the text not be remembered as something new where the agent brings it back."""
-        nodes = [hit.node for hit in advice.best.hits if hit.node >= 0] if len(advice) else []
+        nodes = [hit.node for hit in advice.best.hits if hit.node >= 0] if advice.advised else []
         self._advisors.shared.hand_out_text(self.namespace, text, nodes)
 
     def recall(
@@ -424,11 +424,11 @@ class RunningEpisode:
         self, advice: Advice, option: Option | None, followed: bool, done: Hashable
     ) -> Taken:
         """Return an advice that is acted on, with what it rests on and how likely it was."""
-        looked_at = (*advice[:1], advice.chosen, option)
+        looked_at = (*advice.advised[:1], advice.chosen, option)
         shown = {id(one): one for one in looked_at if one is not None}
         hits = {hit.node: hit for one in shown.values() for hit in one.hits if hit.node >= 0}
         rests_on = () if option is None or not followed else option.hits
-        told = [*advice[:_MOST_LOGGED], *shown.values()]
+        told = [*advice.advised[:_MOST_LOGGED], *shown.values()]
         scores = {as_text(one.action): one.value for one in told}
         # What was not chosen by the advice has no chance that it knows.
         chance = advice.chance if option is not None and option is advice.chosen else None

@@ -425,9 +425,11 @@ class RecallVerbs:
             taught = replace(ranker, waiting=[*ranker.waiting])
             # Nobody can say any more whether a question quoted what was erased after it was asked.
             words = [] if write.erased_after(shown.asked) else words_of(shown.question)
-            anew = not earlier[3] or taught.take_back(*earlier[:3], words, earlier[3])
+            if earlier[3] and not taught.take_back(*earlier[:3], words, earlier[3]):
+                # Also where nothing helped now, and something does later.
+                shown.weighed = True
             if now[3]:
-                taught.learn(*now[:3], words, now[3], weigh=anew)
+                taught.learn(*now[:3], words, now[3], weigh=not shown.weighed)
             write.set_state(f"{NAME}:{namespace}", taught.to_dict())
 
     def forget_feedback(self, namespace: str) -> None:
@@ -596,7 +598,8 @@ class RecallVerbs:
 class _Shown:
     """What feedback on a decision is about: the best fifty candidates and their columns.
 
-    ``asked`` is the number of the journal when it was asked.
+    ``asked`` is the number of the journal when it was asked; ``weighed``, whether weights learned
+    from it that cannot forget it.
     """
 
     weights: Mapping[str, float]
@@ -604,6 +607,7 @@ class _Shown:
     rows: npt.NDArray[np.float32]
     question: AnyQuestion
     asked: int
+    weighed: bool = False
 
 
 def head_of(recalled: RecallResult, k: int, versions: Versions) -> Hits:

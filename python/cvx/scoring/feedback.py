@@ -191,9 +191,9 @@ class FeedbackRanker:
         """Take out what ``learn`` was given of one list, and say whether the weights forgot it.
 
         They do while it waits. Once they learned from it nobody can say what of them came from
-        where: then only the question is forgotten, and what helped with it.
+        where: then only the question is forgotten. ``helped`` keeps what they, or another of the
+        last questions, rest on.
         """
-        self.helped = [one for one in self.helped if one not in {*helped}]
         question = ([*words], [*helped])
         self.asked = [one for one in self.asked if (list(one[0]), list(one[1])) != question]
         pairs = _differences(good, np.concatenate([bad, unseen]))
@@ -202,6 +202,9 @@ class FeedbackRanker:
         if place is None:
             return not len(pairs)
         del self.waiting[place]
+        elsewhere = {event for _, events in self.asked for event in events}
+        gone = {*helped} - elsewhere
+        self.helped = [one for one in self.helped if one not in gone]
         shown = _differences(good, bad)
         if len(shown):
             # Of the lists that wait, those judged last; equal ones are as good as each other.
