@@ -296,7 +296,7 @@ class Advice(list[Option]):
     ) -> None:
         super().__init__(options)
         # A caller may sort the list or take from it: chances are those of the options as advised.
-        self.advised = (*self,)
+        self.advised: tuple[Option, ...] = (*self,)
         self.unit, self.decision = unit, decision
         self.asked = asked
         self.chosen: Option | None = None
