@@ -276,8 +276,10 @@ class Advice(list[Option]):
         The number under which it is written down once it is acted on.
     known : bool
         Whether any of the actions was tried here before.
+    advised : tuple of Option
+        The options in the order of the advice, whatever a caller does to the list.
     best : Option
-        The first of the options.
+        The first of these.
     chosen : Option or None
         What `choose` returned last; and
     chance : float or None
