@@ -141,7 +141,7 @@ class GaussianProcess:
     ) -> tuple[float, Floats, Floats]:  # fmt: skip
         k = self._kernel(logs, overlap)
         k[np.diag_indices_from(k)] += float(np.exp(logs["own"])) + noise + 1e-6
-        chol: Floats = np.asarray(np.linalg.cholesky(k), dtype=np.float64)
+        k, chol = _factored(k)
         alpha: Floats = np.asarray(np.linalg.solve(k, y), dtype=np.float64)
         evidence = -0.5 * float(y @ alpha) - float(np.log(np.diag(chol)).sum())
         evidence -= 0.5 * sum(
@@ -238,3 +238,18 @@ class GaussianProcess:
         v = self._whitener @ k.T
         variance = np.maximum(own - np.square(v).sum(0), 1e-4)
         return self.centre + self.scale * mean, variance * self.scale**2
+
+
+def _factored(k: Floats) -> tuple[Floats, Floats]:
+    """Return a covariance and its Cholesky factor.
+
+    Likenesses of actions are measured two by two, and all together need be no covariance (one
+    like two others that are unlike each other). Then each pair is given as much of its own as
+    makes them one.
+    """
+    try:
+        return k, np.asarray(np.linalg.cholesky(k), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        lowest = float(np.linalg.eigvalsh(k)[0])
+        k = k + (abs(lowest) + 1e-6 * float(k.diagonal().max())) * np.eye(len(k))
+        return k, np.asarray(np.linalg.cholesky(k), dtype=np.float64)

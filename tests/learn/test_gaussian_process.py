@@ -1,0 +1,28 @@
+"""The Gaussian process of an advisor, on what no course of episodes happens to bring up."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from cvx.learn.advisor.gaussian_process import GaussianProcess, Sample
+
+
+@pytest.mark.requirement("B11")
+def test_likenesses_that_make_no_covariance_are_fitted_all_the_same() -> None:
+    # The second action is like both others, which are unlike each other.
+    like = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.95], [0.0, 0.95, 1.0]])
+    process = GaussianProcess()
+    process.logs |= {"likeness": 0.0, "words": math.log(3.0), "own": math.log(0.02)}
+    worth = np.array([1.0, 0.0, 1.0])
+    sample = Sample(np.ones((3, 1)), np.arange(3), worth, np.full(3, 1e-4))
+    overlap = process._overlap(np.ones((3, 1)), np.arange(3), np.ones((3, 1)), np.arange(3), like)
+    assert np.linalg.eigvalsh(process._kernel(process.logs, overlap) + 0.02 * np.eye(3))[0] < 0
+    mean, variance = process.fit(sample, ["word"], like, (0.0, 1.0))
+    assert np.isfinite(mean).all()
+    assert (variance > 0).all()
+    told, doubt = process.predict(np.ones((3, 1)), np.arange(3), like)
+    assert np.isfinite(told).all()
+    assert (doubt > 0).all()
