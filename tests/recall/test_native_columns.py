@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError
 from cvx.index import RawIndex, recall_columns
+from cvx.memory import Memory
 from cvx.recall import Pipeline
 from cvx.recall.fusion import reciprocal_rank_fusion
-from cvx.types import IntArray
+from cvx.types import Cue, IntArray
 
 ROWS = 30
 RANKINGS = st.lists(st.lists(st.integers(0, ROWS - 1), unique=True, max_size=12), max_size=4)
@@ -139,3 +140,23 @@ def test_rows_that_there_are_not_are_refused() -> None:
 def test_a_reach_that_no_memory_could_hold_is_refused(reach: int) -> None:
     with pytest.raises(InvalidInputError, match=f"reach is {reach}: "):
         Pipeline(reach=reach)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "l2", "ip"])
+def test_a_hit_is_as_far_as_the_index_says_and_no_distance_away_without_a_vector(
+    metric: str,
+) -> None:
+    memory = Memory(dim=2, metric=metric)
+    for vector in ([1.0, 0.0], [0.6, 0.9], [0.0, 2.0]):
+        memory.add("a horse", vector=np.array(vector, dtype=np.float32), timestamp=len(vector))
+    query = np.array([0.8, 0.5], dtype=np.float32)
+    hits = memory.recall(Cue("horse", vector=query))
+    nodes, distances = memory.index.search(query, 3)
+    expected = dict(zip(nodes.tolist(), distances.tolist(), strict=True))
+    assert len(hits) == 3
+    for hit in hits:
+        assert hit.distance == pytest.approx(expected[hit.node], abs=1e-6)
+    wordy = memory.recall("horse", pipeline=Pipeline())
+    assert len(wordy) == 3
+    for hit in wordy:
+        assert (hit.distance, hit.similarity) == (np.inf, 0.0)

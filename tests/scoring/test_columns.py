@@ -102,3 +102,13 @@ def test_what_cannot_be_weighed_is_refused() -> None:
         score_columns(columns, {"a": 1.0}, mode="max")  # type: ignore[arg-type]
     with pytest.raises(UnknownError, match="no column 'b'"):
         Candidates(np.zeros(1, dtype=int), np.zeros(1, dtype=int))["b"]
+
+
+def test_several_columns_are_held_to_what_one_is() -> None:
+    table = Candidates(np.arange(2), np.arange(2))
+    table.update({"a": np.array([0.5, 1.0]), "b": [1, 2], "c": np.array([3, 4])})
+    assert [table[name].tolist() for name in table] == [[0.5, 1.0], [1.0, 2.0], [3.0, 4.0]]
+    assert {table[name].dtype for name in table} == {np.dtype(np.float64)}
+    for wrong in (np.zeros(3), np.zeros((2, 1)), [1.0]):
+        with pytest.raises(InvalidInputError, match="column 'd' has shape"):
+            table.update({"d": wrong})

@@ -170,14 +170,14 @@ def relevance_of(
         return None
     chance = 0.5 if answerable is None else min(max(answerable, 1e-9), 1.0 - 1e-9)
     known = min(max(math.log(chance / (1.0 - chance)), -_SURE), _SURE)
-    ordered = np.sort(scores)[::-1]
+    behind = max(len(scores) - 1 - _TENTH, 0)
     of_many = (
         _RELEVANCE["answerable"] * known
         + _RELEVANCE["score"] * scores
-        + _RELEVANCE["lead"] * (scores - ordered[min(_TENTH, len(ordered) - 1)])
+        + _RELEVANCE["lead"] * (scores - np.partition(scores, behind)[behind])
         + _RELEVANCE["intercept"]
     )
-    of_few = _OF_FEW["answerable"] * known + _OF_FEW["behind"] * (scores - ordered[0])
+    of_few = _OF_FEW["answerable"] * known + _OF_FEW["behind"] * (scores - scores.max())
     part = fullness(size)
     return np.asarray(0.5 * (1.0 + np.tanh((part * of_many + (1.0 - part) * of_few) / 2.0)))
 

@@ -87,7 +87,15 @@ class Candidates:
     def update(self, columns: Mapping[str, npt.ArrayLike]) -> None:
         """Add several columns."""
         for name, values in columns.items():
-            self.add(name, values)
+            # Most are such columns already, and a recall adds some forty.
+            if (
+                type(values) is np.ndarray
+                and values.dtype.char == "d"
+                and values.shape == self.rows.shape
+            ):
+                self.columns[name] = values
+            else:
+                self.add(name, values)
 
 
 Scale: TypeAlias = Literal["min-max", "max", "none"]

@@ -341,13 +341,16 @@ def _table(view: VisibleEvents, found: Mapping[str, Found], pipeline: Pipeline) 
     names = [f"{name}.{what}" for name in found for what in ("rank", "score")]
     columns = recall_columns.joined(rows, [one[:2] for one in found.values()], (best, votes))
     table.update(dict(zip([*names, "votes"], columns, strict=True)))
-    for one in found.values():
-        table.paths.update(one.paths)
-    table.add("dense", view.similarity(rows))
-    table.add("trust", corpus.trust[rows])
-    table.add("salience", corpus.salience[rows])
-    table.add("reward", corpus.rewards[rows])
-    table.add("time", corpus.timestamps[rows])
+    table.paths.update(pair for one in found.values() for pair in one.paths.items())
+    table.update(
+        {
+            "dense": view.similarity(rows),
+            "trust": corpus.trust[rows],
+            "salience": corpus.salience[rows],
+            "reward": corpus.rewards[rows],
+            "time": corpus.timestamps[rows],
+        }
+    )
     return table
 
 
@@ -582,41 +585,42 @@ def hits_of(recalled: RecallResult, places: Sequence[int], versions: Versions) -
     ids = table.event_ids[at].tolist()
     whole = versions.of_each(recalled.view.corpus.record.whole_events(ids))
     events = {event.event_id: event for event in whole if event.node is not None}
+    dense = table["dense"][at]
     columns = (
         ids,
-        table.rows[at].tolist(),
-        table["dense"][at].tolist(),
+        recalled.view.to_distance(dense).tolist(),
+        np.where(np.isnan(dense), 0.0, dense).tolist(),
         [None] * len(ids) if chances is None else chances[at].tolist(),
         ranking.scored.factors(at),
+        [_with_reasons(recalled, table.paths.get(row, ())) for row in table.rows[at].tolist()],
     )
     return [
-        _hit(recalled, events[number], *one)
+        _hit(events[number], *one)
         for number, *one in zip(*columns, strict=True)
         if number in events
     ]
 
 
 def _hit(
-    recalled: RecallResult,
     event: Event,
-    row: int,
+    distance: float,
     similarity: float,
     relevance: float | None,
     factors: tuple[Factor, ...],
+    path: tuple[Edge, ...],
 ) -> Hit:
-    known = not math.isnan(similarity)
     assert event.node is not None
     return Hit(
         node=event.node,
-        distance=recalled.view.to_distance(similarity) if known else math.inf,
+        distance=distance,
         score=math.fsum([factor[3] for factor in factors]),
-        similarity=similarity if known else 0.0,
+        similarity=similarity,
         entity_id=event.entity_id,
         timestamp=event.timestamp,
         reward=event.reward,
         action=event.action,
         factors=factors,
-        path=_with_reasons(recalled, recalled.ranking.table.paths.get(row, ())),
+        path=path,
         event=event,
         relevance=relevance,
     )

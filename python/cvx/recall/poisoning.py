@@ -114,15 +114,17 @@ class Guard:
         head = order[: min(view.k + _FIRST, _MOST)]
         rows = table.rows[head]
         doubts: dict[str, npt.NDArray[Any]] = {}
+        # Only labelled sources are doubted for what they repeat.
+        labelled = bool(view.corpus.sources[rows].any())
         if self.orders:
             doubts["reads like an order"] = view.corpus.orders[rows]
-        if self.echoes:
+        if self.echoes and labelled:
             holds = table["coverage"][head] if "coverage" in table else np.ones(len(rows))
             doubts["repeats the question"] = _echoing(view, rows, holds >= _HELD)
             if "asked_before" in table:
                 before = table["asked_before"][head] >= _HELD
                 doubts["answers a copied question"] = _answering(view, rows, before)
-        if self.crowds:
+        if self.crowds and labelled:
             doubts["says it again and again"] = _crowding(view, rows)
         vectors = vectors_of(view, rows)
         if self.hubs:
@@ -261,7 +263,10 @@ def _repeated(view: VisibleEvents, rows: IntArray) -> bool:
 def vectors_of(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.float32]:
     """Return the vectors of rows, each of length 1; 0 for what has none."""
     out = view.index.vectors(view.corpus.nodes[rows])
-    return np.asarray(out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1e-12))
+    # What numpy.linalg.norm computes, in half the time for a few rows.
+    return np.asarray(
+        out / np.maximum(np.sqrt(np.add.reduce(out * out, axis=1, keepdims=True)), 1e-12)
+    )
 
 
 @dataclass(slots=True)

@@ -505,11 +505,12 @@ class VisibleEvents:
         far = distances.astype(np.float64)
         return 1.0 / (1.0 + far) if self.index.metric == "l2" else 1.0 - far
 
-    def to_distance(self, similarity: float) -> float:
-        """Turn a similarity back into a distance."""
+    def to_distance(self, similarity: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Turn similarities back into distances; inf for NaN."""
         if self.index.metric != "l2":
-            return 1.0 - similarity
-        return 1.0 / similarity - 1.0 if similarity > 0.0 else math.inf
+            return np.where(np.isnan(similarity), np.inf, 1.0 - similarity)
+        far = np.full(similarity.shape, np.inf)
+        return np.asarray(np.divide(1.0, similarity, out=far, where=similarity > 0.0) - 1.0)
 
     def similarity(self, rows: IntArray) -> npt.NDArray[np.float64]:
         """Return how similar rows are to the cue, exactly.

@@ -167,7 +167,7 @@ def score_columns(
     shares[np.isnan(shares)] = 0.0
     total = shares.sum(axis=1)
     by = np.ones(n)
-    if trust is not None and mode == "sum":
+    if trust is not None and mode == "sum" and not (trust == 1.0).all():
         by = np.where(total >= 0, trust, 2.0 - trust)
         total = total * by
     return Scored(names, values, np.array(each), shares, by, total)

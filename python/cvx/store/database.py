@@ -375,7 +375,9 @@ class Database:
 
     def ask(self, read: Callable[..., T], *values: object) -> T:
         """Return what a function reads from a connection that no other thread uses meanwhile."""
-        lent = nullcontext(self.connection()) if self._here.reader else self.borrowed()
+        # A thread in the middle of a read has a connection that no other one uses.
+        alone = self._here.reader or (self._here.sees_one_state and not self._db.covered)
+        lent = nullcontext(self.connection()) if alone else self.borrowed()
         with lent as db:
             try:
                 return read(db, *values)
