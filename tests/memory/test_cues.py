@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from cvx import Cue, Edge, LexicalEmbedder, Memory
-from cvx.errors import InvalidInputError, NamespaceError, SettingsMismatchError, UnknownError
+from cvx.errors import (
+    InvalidInputError,
+    InvalidVectorError,
+    NamespaceError,
+    SettingsMismatchError,
+    UnknownError,
+)
 from cvx.memory.settings import PRESETS
 
 pytestmark = pytest.mark.requirement("B20")
@@ -119,3 +125,13 @@ def test_a_preset_is_one_of_those_and_stands_alone() -> None:
         memory.recall("rain", preset="best")
     with pytest.raises(InvalidInputError, match="give one"):
         memory.recall("rain", preset="tcmf", pipeline=memory.learning.pipeline)
+
+
+def test_ids_are_no_cue() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    ids = memory.add_many(["one", "two", "three"])
+    for cue in (ids, ids.tolist(), Cue(vector=ids)):
+        with pytest.raises(InvalidVectorError, match=r"3 numbers, this memory's have 512.*no cue"):
+            memory.recall(cue)
+        with pytest.raises(InvalidVectorError, match="ids are no cue"):
+            memory.context(cue)
