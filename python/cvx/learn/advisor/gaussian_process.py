@@ -56,8 +56,8 @@ class GaussianProcess:
     The covariance of two pairs adds up what they share: being in this task at all, the action,
     the words of their states (linear, each word with a relevance of its own that is learned),
     being near each other and being in the very same state, in which actions of which each is done
-    only once tell of each other by their likeness alone. Where no part explains anything, all that is left is what a pair has of
-    its own, and the prediction is broad.
+    only once tell of each other by their likeness alone. Where no part explains anything,
+    all that is left is what a pair has of its own, and the prediction is broad.
 
     Parameters
     ----------
