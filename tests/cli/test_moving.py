@@ -73,6 +73,29 @@ def test_twice_in_a_row_is_refused_and_wrong_input_is_explained(cvx: Cvx, tmp_pa
     assert cvx("import", path, "--keep-vectors").code == 2
 
 
+def test_what_another_memory_exported_is_taken_over_whole_or_leaves_nothing(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    good.write_text('{"text": "a mug on a shelf"}\n')
+    bad.write_text('{"text": "a mug"}\n{"says": "no text"}\n')
+    for path, origin, code, said in (
+        (bad, "jsonl", 2, "line 2 has no text"),
+        (tmp_path / "none.json", "chroma", 4, "none.json"),
+    ):
+        done = Cvx(tmp_path / "new")("import", path, "--from", origin)
+        assert (done.code, done.out) == (code, "")
+        assert said in done.err
+        assert "made a new memory" not in done.err
+        assert not (tmp_path / "new").exists()
+    done = Cvx(tmp_path / "new")("import", good, "--from", "jsonl")
+    assert (done.code, done.out) == (0, "1 event taken over\n")
+    assert "made a new memory" in done.err
+    assert (tmp_path / "new" / "index").is_dir()
+    # What is there already stays as it is.
+    assert Cvx(tmp_path / "new")("import", bad, "--from", "jsonl").code == 2
+    assert "a mug on a shelf" in Cvx(tmp_path / "new")("recall", "mug").out
+    assert process(tmp_path / "new", "doctor").out.endswith("sound\n")
+
+
 def test_an_empty_store_is_exported_and_taken_in(cvx: Cvx, tmp_path: Path) -> None:
     cvx("add", "a mug")
     cvx("forget", 1, "--erase", "--yes")

@@ -295,9 +295,29 @@ def test_a_bad_argument_is_refused_by_name_and_nothing_is_stored(
         told = await refused(client, name, **arguments)
         assert said in told
         assert told.startswith(f"Error executing tool {name}: ")
+        assert "pydantic" not in told
+        assert "\n" not in told
 
     in_process(memory, session)
     assert [event.text for event in memory.events()] == ["the only one"]
+
+
+def test_what_is_wrong_with_arguments_is_said_in_a_line(memory: Memory) -> None:
+    async def session(client: Client) -> None:
+        told = await refused(client, "why", event=[1], depth=3)
+        assert told == (
+            "Error executing tool why: event is [1]: input should be a valid integer or input "
+            "should be a valid string; there is no argument 'depth': give event, max_depth"
+        )
+        told = await refused(client, "recall_episodes", query="x", time_range=["gestern", 7])
+        assert told.startswith(
+            "Error executing tool recall_episodes: time_range[0] is 'gestern': input should be"
+        )
+        assert await refused(client, "feedback") == (
+            "Error executing tool feedback: decision is missing"
+        )
+
+    in_process(memory, session)
 
 
 HOSTILE = (

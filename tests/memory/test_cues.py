@@ -2,11 +2,19 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from cvx import Cue, Edge, LexicalEmbedder, Memory
-from cvx.errors import InvalidInputError, NamespaceError, SettingsMismatchError, UnknownError
+from cvx.errors import (
+    InvalidInputError,
+    InvalidVectorError,
+    NamespaceError,
+    SettingsMismatchError,
+    UnknownError,
+)
 from cvx.memory.settings import PRESETS
 
 pytestmark = pytest.mark.requirement("B20")
@@ -119,3 +127,14 @@ def test_a_preset_is_one_of_those_and_stands_alone() -> None:
         memory.recall("rain", preset="best")
     with pytest.raises(InvalidInputError, match="give one"):
         memory.recall("rain", preset="tcmf", pipeline=memory.learning.pipeline)
+
+
+def test_ids_are_no_cue() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    ids = memory.add_many(["one", "two", "three"])
+    cues: tuple[Any, ...] = (ids, ids.tolist(), Cue(vector=ids.astype(np.float32)))
+    for cue in cues:
+        with pytest.raises(InvalidVectorError, match=r"3 numbers, this memory's have 512.*no cue"):
+            memory.recall(cue)
+        with pytest.raises(InvalidVectorError, match="ids are no cue"):
+            memory.context(cue)

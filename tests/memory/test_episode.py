@@ -399,6 +399,20 @@ def test_an_array_is_the_action_that_a_tuple_of_its_numbers_is() -> None:
         memory.episode("reach").act(np.array([]), observation="a hall")
 
 
+def test_equal_actions_are_one() -> None:
+    memory = in_ram()
+    with memory.episode("count") as episode:
+        advice = episode.advise("a hall", [1, True, 1.0, 2, (1, "a"), (True, "a")])
+        assert [one.action for one in advice] == [1, 2, (1, "a")]
+        step = episode.act(1.0, followed=None)
+        assert step.metadata["followed"] == (advice.best.action == 1)
+        episode.end(1.0)
+    with memory.episode("count") as episode:
+        best = episode.advise("a hall", [1, 2]).best
+        assert (best.action, best.trials, [hit.action for hit in best.hits]) == (1, 1, ["1.0"])
+        episode.discard()
+
+
 @pytest.mark.parametrize(
     "action", ["go", 3, -0.5, True, ("go", 2), (1, (2, 3)), np.int64(4), np.float32(0.5)]
 )

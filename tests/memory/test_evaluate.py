@@ -57,7 +57,9 @@ def test_questions_that_are_none_are_refused_by_their_place() -> None:
         evaluate([("where?", 1)], weights={"colour": 1.0})
     with pytest.raises(UnknownError):
         evaluate([("where?", 99)])
-    with pytest.raises(InvalidInputError, match="1 groups of questions: give at least 2"):
+    with pytest.raises(
+        InvalidInputError, match=r"at least 2 groups of questions.*; there is 1: give more"
+    ):
         memory.learning.tune([("where?", 1)])
 
 

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,3 +96,31 @@ def test_every_piece_of_a_long_text_is_found_alone_and_has_all_the_metadata() ->
         hits = memory.recall("built boats", k=1, namespace="ana")
         assert [hit.event.text for hit in hits if hit.event] == ["Her father built boats."]
         assert chunk_text("   ") == []
+
+
+@pytest.mark.requirement("W24")
+def test_an_episode_whose_beginning_is_cancelled_is_discarded() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    open_one = memory.episode("find the hat")
+
+    async def begin(**options: Any) -> None:
+        async with memory.aio.episode(**options):
+            raise AssertionError("it was cancelled before")
+
+    async def main(**options: Any) -> None:
+        workers = ThreadPoolExecutor(1)
+        asyncio.get_running_loop().set_default_executor(workers)
+        # Whoever writes waits for the end of this block.
+        with memory.admin.transaction():
+            task = asyncio.ensure_future(begin(**options))
+            await asyncio.sleep(0)
+            while not workers._work_queue.empty():
+                await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(main(goal="find the key"))
+    asyncio.run(main(id=open_one.id))
+    kinds = {row["goal"]: row["kind"] for row in memory.frames.episodes().to_dicts()}
+    assert kinds == {"find the hat": "open experience", "find the key": "discarded experience"}

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -266,6 +266,7 @@ def opened(
     spec: str | None = None,
     *,
     create: bool = False,
+    whole: bool = False,
     embeds: bool = True,
     reads: bool = False,
     read_only: bool = False,
@@ -280,6 +281,8 @@ def opened(
         The embedder as given; by default the one that the store remembers.
     create : bool, default False
         Whether a store may be made.
+    whole : bool, default False
+        Whether a store that is made is kept only where the command succeeds.
     embeds : bool, default True
         Whether the command embeds anything; where not, no embedder is made or reached.
     reads : bool, default False
@@ -297,6 +300,7 @@ def opened(
     from cvx.embed.registry import spec_of
     from cvx.memory import Memory
     from cvx.store.database import describe
+    from cvx.store.new_store import staged
 
     folder = folder_of(store)
     try:
@@ -308,22 +312,25 @@ def opened(
     embedder = embedder_for(known, spec, embeds=embeds)
     metric = "cosine" if known is None else known.metric
     read_only = read_only or (reads and not _writable(folder))
-    with Memory.open(
-        folder, embedder=embedder, metric=metric, create=create, read_only=read_only
-    ) as memory:
+    stays = known is not None or not whole
+    with (
+        nullcontext(folder) if stays else staged(folder) as place,
+        Memory.open(
+            place, embedder=embedder, metric=metric, create=create, read_only=read_only
+        ) as memory,
+    ):
         if not read_only:
             memory._shared.remember_spec(None if spec is None else spec_of(spec))
-        if known is None:
-            semantic = embedder.info()["semantic"]
-            note(
-                f"made a new memory in {folder}"
-                + (
-                    ""
-                    if semantic
-                    else "; its embedder knows spelling, not meaning (see --embedder)"
-                )
-            )
+        if known is None and stays:
+            _note_made(folder, embedder)
         yield memory
+    if not stays:
+        _note_made(folder, embedder)
+
+
+def _note_made(folder: Path, embedder: Embedder) -> None:
+    known = "" if embedder.info()["semantic"] else "; its embedder knows spelling, not meaning"
+    note(f"made a new memory in {folder}" + (known and f"{known} (see --embedder)"))
 
 
 def embedder_for(known: Description | None, spec: str | None, *, embeds: bool) -> Embedder:

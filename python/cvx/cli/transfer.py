@@ -141,7 +141,7 @@ def _import_foreign(
     if vectors and origin not in ("core", "chroma"):
         raise typer.BadParameter("--keep-vectors goes with --from core or chroma")
     store, embedder, namespace = where
-    with opened(store, embedder, create=True) as memory:
+    with opened(store, embedder, create=True, whole=True) as memory:
         own = memory.within(namespace) if namespace else memory
         newest, until = memory.record.query(
             "SELECT ifnull(max(event_id), 0), ifnull(max(recorded), 0) FROM events"

@@ -151,7 +151,8 @@ def cross_validated(
     known = list(dict.fromkeys(groups))
     if len(known) < 2:
         raise InvalidInputError(
-            f"{len(known)} groups of questions: give at least 2, one to measure what the other fits"
+            "tuning needs at least 2 groups of questions, one to measure what the other fits; "
+            f"there is {len(known) or 'none'}: give more questions"
         )
     if not 2 <= folds <= len(known):
         raise InvalidInputError(

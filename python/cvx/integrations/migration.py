@@ -262,6 +262,8 @@ def _lines(path: str | os.PathLike[str], text: str) -> Iterator[tuple[int, Any]]
 
 
 def _not_one(place: str, name: str, found: Mapping[str, Any]) -> InvalidInputError:
+    if name in found:
+        return InvalidInputError(f"{place}: {name!r} is {found[name]!r:.60}: give a text")
     has = ", ".join(map(str, found)) or "nothing"
     return InvalidInputError(
         f"{place} has no text in {name!r}: it has {has:.200}; say which field it is"

@@ -25,7 +25,7 @@ with needs("mcp"):
     from mcp.server.mcpserver.resolve import Elicit, Resolve
     from mcp.server.mcpserver.tools import Tool
     from mcp.types import CallToolResult, TextContent, ToolAnnotations
-    from pydantic import BaseModel, Field
+    from pydantic import BaseModel, Field, ValidationError
     from typing_extensions import TypedDict
 
 NOTHING = "No relevant context found in memory."
@@ -824,6 +824,37 @@ def chosen(wanted: str) -> tuple[list[str], str | None]:
     return [row.name for row in TABLE if row.name in names], character
 
 
+class _PlainlyRefusing(Tool):
+    """A tool that says what is wrong with an argument in a line, as the rest of cvx does."""
+
+    async def run(self, *args: Any, **options: Any) -> Any:
+        """Run it; of arguments that do not fit, the SDK's text and its links are left out."""
+        try:
+            return await super().run(*args, **options)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            said = "; ".join(_faults(error.__cause__, self.parameters["properties"]))
+            raise ToolError(f"Error executing tool {self.name}: {said}") from error
+
+
+def _faults(error: ValidationError, known: Iterable[str]) -> list[str]:
+    """Return a sentence for each argument that does not fit, of ``known`` ones."""
+    faults: dict[str, list[str]] = {}
+    for fault in error.errors(include_url=False, include_context=False):
+        argument, *places = fault["loc"]
+        # What stands behind them names the type that was tried.
+        argument = f"{argument}" + "".join(f"[{at}]" for at in places if isinstance(at, int))
+        if fault["type"] == "missing":
+            faults[f"{argument} is missing"] = []
+        elif fault["type"] == "extra_forbidden":
+            faults[f"there is no argument {argument!r:.60}"] = [f"give {', '.join(known)}"]
+        else:
+            said = fault["msg"][:1].lower() + fault["msg"][1:]
+            faults.setdefault(f"{argument} is {fault['input']!r:.60}", []).append(said)
+    return [": ".join([what, " or ".join(why)]) if why else what for what, why in faults.items()]
+
+
 def registered(tools: Tools, names: Iterable[str], *, dotted: bool = False) -> list[Tool]:
     """Return tools as the SDK takes them; an argument that a tool does not have is refused.
 
@@ -840,7 +871,7 @@ def registered(tools: Tools, names: Iterable[str], *, dotted: bool = False) -> l
     for name in names:
         method = getattr(tools, name)
         described = TOOLS[name] if "character" in rows[name].groups else cleandoc(method.__doc__)
-        tool = Tool.from_function(
+        tool = _PlainlyRefusing.from_function(
             method,
             name=DOTTED.get(name, name) if dotted else name,
             description=described,

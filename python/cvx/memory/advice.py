@@ -352,7 +352,7 @@ class Advice(list[Option]):
 
     def option(self, action: Any) -> Option | None:
         """Return the option of an action, None if there is none."""
-        return next((one for one in self.advised if same(one.action, action)), None)
+        return next((one for one in self.advised if one.action == action), None)
 
     def __str__(self) -> str:
         text = self._within_budget()
@@ -470,11 +470,6 @@ def _detached(
 
 def _times(n: int) -> str:
     return "once" if n == 1 else f"{n} times"
-
-
-def same(a: Any, b: Any) -> bool:
-    """Return whether two actions are one: True and 1 are not."""
-    return type(a) is type(b) and bool(a == b)
 
 
 def as_text(action: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Coroutine, Generator
 from functools import partial, wraps
 from typing import Any, Self
@@ -19,8 +20,9 @@ class Aio:
     """The same verbs with the same arguments, each run in a worker thread.
 
     What an awaited call wrote is durable when it returns. A call that is cancelled while it runs
-    is not undone. ``async with`` closes a memory, and discards an episode that was not ended, as
-    ``with`` does. The episode that ``aio.episode`` begins has verbs to await, too.
+    is not undone, but a new episode whose beginning is cancelled is discarded. ``async with``
+    closes a memory, and discards an episode that was not ended, as ``with`` does. The episode that
+    ``aio.episode`` begins has verbs to await, too.
 
     Parameters
     ----------
@@ -75,7 +77,10 @@ class Aio:
             return awaited
 
         async def begun(*args: Any, **options: Any) -> Aio:
-            return (await awaited(*args, **options)).aio  # type: ignore[no-any-return]
+            if options.get("id") is not None:
+                # It was begun before, and can be taken up again.
+                return (await awaited(*args, **options)).aio  # type: ignore[no-any-return]
+            return await _begin(partial(done, *args, **options))
 
         return wraps(done)(lambda *args, **options: Beginning(begun(*args, **options)))
 
@@ -121,6 +126,35 @@ class Beginning(Coroutine[Any, Any, Aio]):
     async def __aexit__(self, *exc: object) -> None:
         assert self._begun is not None
         await self._begun.__aexit__(*exc)
+
+
+async def _begin(call: Callable[[], Any]) -> Aio:
+    """Begin an episode in a worker thread; one whose caller is cancelled meanwhile is discarded.
+
+    Nobody would ever hold it, and so nobody could end it.
+    """
+    handing_over = threading.Lock()
+    begun: list[Any] = []
+    given_up = False
+
+    def begin() -> Any:
+        run = call()
+        with handing_over:
+            begun.append(run)
+            left = given_up
+        if left:
+            run.discard()
+        return run
+
+    try:
+        run = await _in_a_thread(begin)
+    except BaseException:
+        with handing_over:
+            given_up, left = True, [*begun]
+        for run in left:
+            await _in_a_thread(run.discard)
+        raise
+    return run.aio  # type: ignore[no-any-return]
 
 
 async def _in_a_thread(call: Callable[[], Any]) -> Any:

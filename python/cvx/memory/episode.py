@@ -27,7 +27,7 @@ from cvx.learn.advisor.types import MOST_REWARD, restored_action
 from cvx.learn.attribution import Taken, decision_of
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.model_sync import TakenBackError
-from cvx.memory.advice import Advice, Asked, Option, as_text, same
+from cvx.memory.advice import Advice, Asked, Option, as_text
 from cvx.memory.aio import OF_AN_EPISODE, PLAIN, Aio
 from cvx.memory.namespace_advisors import Advisors, NamespaceAdvisor, advisors_of, task_of
 from cvx.memory.observations import (
@@ -188,8 +188,9 @@ class RunningEpisode:
             task; or what names a state exactly, an int or a tuple of these. What looks the same
             is the same state.
         actions : sequence of str, int, float, bool or tuples of these, optional
-            What can be done now; it may change from step to step. Default: what is known to have
-            been done near here.
+            What can be done now; it may change from step to step. What Python holds equal is one
+            action: of 1, 1.0 and True the first is offered. Default: what is known to have been
+            done near here.
         k : int, default 3
             How many earlier steps the ``hits`` of an option name at the most.
         budget_tokens : int, default 500
@@ -244,7 +245,7 @@ class RunningEpisode:
             def choose(explore: bool) -> int:
                 with learner.lock:
                     picked = learner.advisor.choose(str(self.id), made, explore=explore)
-                return next(at for at, one in enumerate(made) if same(one.action, picked.action))
+                return next(at for at, one in enumerate(made) if one.action == picked.action)
 
             number = self._advisors.shared.record.take_decision_number()
 

@@ -1036,7 +1036,8 @@ class Memory:
         Parameters
         ----------
         cue : str, Cue or ndarray of shape (dim,)
-            What is asked; a cue's own vector is used if it has one.
+            What is asked; a cue's own vector is used if it has one. A list of numbers is a vector,
+            and never means the ids of events.
         k : int, default 10
             How many events, at least 1. An event with aliases counts once.
         namespace : str, optional

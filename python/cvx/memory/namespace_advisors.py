@@ -17,7 +17,7 @@ from cvx.learn.advisor.types import Run, restored_action
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.learn.model_sync import LearnedModels, TakenBackError
-from cvx.memory.advice import Precedents, same
+from cvx.memory.advice import Precedents
 from cvx.memory.observations import (
     action_of,
     read_observation,
@@ -393,7 +393,7 @@ class NamespaceAdvisor:
         """Return the steps of these episodes in which an action was taken, at most k of them."""
         found: list[Hit] = []
         for episode in self._known([*dict.fromkeys(episodes)][::-1][:k]):
-            taken = [step for step in episode.steps if same(action_of(step), action)]
+            taken = [step for step in episode.steps if action_of(step) == action]
             if not taken:
                 continue
             alike = (

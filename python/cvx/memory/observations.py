@@ -57,7 +57,7 @@ def canonical_action(name: str, value: Any) -> Hashable:
 
 
 def some_actions(value: Any) -> list[Hashable]:
-    """Return admissible actions, each once, in their order.
+    """Return admissible actions in their order, of equal ones (1, 1.0 and True) the first.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def some_actions(value: Any) -> list[Hashable]:
         raise InvalidInputError(
             f"there are {len(listed)} actions: give at most {_MOST_ACTIONS}, those worth weighing"
         )
-    return list({(type(one), one): one for one in listed}.values())
+    return list(dict.fromkeys(listed))
 
 
 def listed_action(action: Hashable) -> Any:

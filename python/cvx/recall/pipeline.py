@@ -471,6 +471,11 @@ class RecallEngine:
     def view(self, asker: Asker, cue: Cue, k: int) -> VisibleEvents:
         """Return what an asker sees at this moment, inside ``Record.reading``."""
         index = self.index()
+        if cue.vector is not None and len(cue.vector) != index.dim:
+            raise InvalidVectorError(
+                f"the cue is a vector of {len(cue.vector)} numbers, this memory's have {index.dim}:"
+                " embed it with the memory's embedder; ids are no cue, give the text of the event"
+            )
         self.corpus.refresh()
         now = self.clock() if cue.timestamp is None else cue.timestamp
         view = VisibleEvents(self.corpus, index, scope_of(self.corpus, asker), cue, now, k)

@@ -18,6 +18,21 @@ from cvx.store.record import Record
 def founded(folder: Path) -> Iterator[Record]:
     """Make a record that gets its place in a folder at the end of a block.
 
+    Parameters and errors are those of ``staged``.
+
+    Yields
+    ------
+    Record
+        An empty one, which nobody else has open.
+    """
+    with staged(folder) as staging, Record(staging / "memory.db") as record:
+        yield record
+
+
+@contextmanager
+def staged(folder: Path) -> Iterator[Path]:
+    """Let a store be made in a folder of its own, which gets its place at the end of a block.
+
     Nothing that is in the folder is ever replaced or taken away, so that a store which another
     process begins there meanwhile is safe. If the block fails, folders that were made for it go
     again, as far as nobody else put something into them.
@@ -29,8 +44,8 @@ def founded(folder: Path) -> Iterator[Record]:
 
     Yields
     ------
-    Record
-        An empty one, which nobody else has open.
+    Path
+        The folder to make it in. Whatever opened it must have closed it by the end of the block.
 
     Raises
     ------
@@ -47,8 +62,7 @@ def founded(folder: Path) -> Iterator[Record]:
             shutil.rmtree(staging, ignore_errors=True)
             try:
                 staging.mkdir(mode=0o700)
-                with Record(staging / "memory.db") as record:
-                    yield record
+                yield staging
                 _place(staging, folder)
             finally:
                 shutil.rmtree(staging, ignore_errors=True)
@@ -97,6 +111,8 @@ def _place(staging: Path, folder: Path) -> None:
         ) from error
     except OSError as error:
         raise RecordIOError(f"{folder / 'memory.db'}: {error.strerror}") from error
+    if (staging / "index").is_dir() and not os.path.lexists(folder / "index"):
+        (staging / "index").rename(folder / "index")
     sync(folder)
     with Record(folder / "memory.db") as record:
         # A lock file of a store that was lost here goes further than the copy that replaces it.
