@@ -1,4 +1,4 @@
-"""Attack texts: those used in development, those held out once and seen since, and a held-out set."""
+"""Attack texts: for development, held out once and seen since, and held out now."""
 
 # ruff: noqa: RUF001
 # Look-alike letters and other scripts are what is tested.
