@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cvx.errors import MissingExtraError
+from experiments.cluster.local import QUICK
 
 Row = tuple[str, str, str]
 """What was measured, its value, and the bound that it is to keep."""
@@ -31,6 +32,8 @@ def main() -> None:
     asked.add_argument("--out", type=Path, default=Path("runs/cluster.json"))
     given = asked.parse_args()
     warnings.simplefilter("ignore")
+    # Ray reads some of these where it is imported.
+    os.environ.update(QUICK)
     try:
         import cvx.cluster  # noqa: F401
     except MissingExtraError as error:

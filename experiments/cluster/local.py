@@ -27,9 +27,11 @@ QUICK = {
     "RAY_DISABLE_IMPORT_WARNING": "1",
     "RAY_enable_metrics_collection": "0",
     "RAY_worker_niceness": "0",
+    "RAY_DEDUP_LOGS_SKIP_REGEX": "raylet|state-dump|node with node id|unexpected resource usage",
 }
 """Ray as it is set here: a dead node is noticed in two seconds, and hosts do not wait for others.
 
+It does not print the log of a node that was killed.
 Ray's default niceness of 15 is for batch jobs: a busy machine lets such a process wait.
 """
 _STORE = 80 * 2**20

@@ -16,6 +16,7 @@ __all__ = [
     "dense_columns",
     "holds",
     "joined",
+    "may_hide_orders",
     "neighbourhood",
     "row_checksums",
     "session_columns",
@@ -387,6 +388,12 @@ def session_columns(
     sessions: _Ints, score: _Doubles, holds: _Doubles, idf: _Doubles
 ) -> dict[str, _Doubles]:
     """Columns that say how good the session of each candidate is, by the candidates."""
+
+def may_hide_orders(texts: Sequence[str]) -> list[bool]:
+    """Of each text whether it may read like an order, and patterns have to be asked.
+
+    It is not plain ASCII, or holds a word of an order, letters that are spelled out, or Base64.
+    """
 
 def row_checksums(rows: Sequence[tuple[object, ...]]) -> list[int]:
     """The checksum of each row, without its last value.

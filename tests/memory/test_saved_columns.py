@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from cvx.embed import LexicalEmbedder
-from cvx.memory import Memory, recall_verbs
+from cvx.memory import Memory, recall_verbs, transfer
 from cvx.recall.corpus import Corpus
 from cvx.store import learned_state
 
 
 @pytest.fixture(autouse=True)
 def every_row_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recall_verbs, "_SOME", 1)
+    monkeypatch.setattr(recall_verbs, "FEWEST_SAVED", 1)
 
 
 def opened(folder: Path) -> Memory:
@@ -83,7 +83,7 @@ def test_what_others_changed_since_the_file_was_written_is_read(
         fill(memory, 0, 40)
         memory.recall("note 7")
     with opened(tmp_path) as memory:
-        monkeypatch.setattr(recall_verbs, "_SOME", 10**9)
+        monkeypatch.setattr(recall_verbs, "FEWEST_SAVED", 10**9)
         fill(memory, 40, 9)
         memory.forget(5)
     with opened(tmp_path) as memory:
@@ -195,3 +195,25 @@ def test_a_mapped_file_is_believed_only_where_it_is_the_one_that_was_written(
     os.utime(copied, ns=(then, then))
     copied.replace(file)
     assert rows_restored() == 0
+
+
+@pytest.mark.usefixtures("mapped")
+def test_an_import_leaves_the_columns_that_the_first_recall_stands_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transfer, "FEWEST_SAVED", 1)
+    with opened(tmp_path / "m") as memory:
+        fill(memory, 0, 80)
+        transfer.export(memory, tmp_path / "all.jsonl")
+    # Into a new store, then into one that holds something.
+    for rows in (80, 161):
+        transfer.import_export(tmp_path / "copy", tmp_path / "all.jsonl", again=True)
+        with opened(tmp_path / "copy") as memory:
+            own, told, fresh = columns(memory)
+            assert own.saved_rows == rows
+            assert told == fresh
+            assert memory.recall("Page 4")[0].text == "note 4 asks?"
+            # What comes later finds its session.
+            event = memory.add("and so on", timestamp=10**9, metadata={"session": 1})
+            own, _, _ = columns(memory)
+            assert own.timelines.before[own.rows_of([event.id])[0]] >= 0

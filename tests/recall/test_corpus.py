@@ -13,7 +13,7 @@ from cvx.errors import InvalidInputError
 from cvx.index.recall_columns import window
 from cvx.memory import Memory
 from cvx.recall.corpus import Corpus
-from cvx.recall.corpus_indexes import GrowingColumn, Timelines
+from cvx.recall.corpus_indexes import GrowingColumn, KeyTable, Timelines
 from cvx.store.namespaces import space
 from cvx.types import Event
 from tests.recall.rooms import axis, room
@@ -151,7 +151,9 @@ def test_columns_read_in_parts_are_those_read_at_once(
     same(parts, memory)
     for name in ("sessions", "before", "after"):
         assert getattr(parts.timelines, name).tolist() == getattr(whole.timelines, name).tolist()
-    assert parts.naming.saved() == whole.naming.saved()
+    assert parts.naming.saved()["names"] == whole.naming.saved()["names"]
+    for one, other in zip(parts.naming.titles.saved(), whole.naming.titles.saved(), strict=True):
+        assert one.tolist() == other.tolist()
     memory.add("x the last", timestamp=10**11, metadata={"session": "e"})
     for corpus in (whole, parts):
         corpus.refresh()
@@ -182,7 +184,7 @@ def test_a_name_a_title_and_a_session_given_later_are_known_to_the_next_recall()
     memory.update(first, metadata={"speaker": None, **given})
     corpus.refresh()
     assert corpus.names((space("", "private"),)) == {"zoe": frozenset({1})}
-    assert list(corpus.naming.titles.values()) == [[0]]
+    assert corpus.naming.titles.numbers("red river") == [0]
     assert corpus.timelines.sessions[0] == corpus.timelines.sessions[1]
 
 
@@ -279,3 +281,42 @@ def test_a_growing_column_is_what_joining_makes_and_leaves_what_was_handed_out(
         every.extend(part)
         handed_out.append((column.extend(part), list(every)))
     assert all(rows.tolist() == expected for rows, expected in handed_out)
+
+
+@given(st.lists(st.lists(st.tuples(st.sampled_from("abcdé\ud800"), st.integers(0, 99)))))
+def test_a_table_of_keys_is_the_same_whenever_it_was_saved(
+    parts: list[list[tuple[str, int]]],
+) -> None:
+    table, plain = KeyTable(), dict[str, list[int]]()
+    for part in parts:
+        for key, number in part:
+            table.add(key, number)
+            plain.setdefault(key, []).append(number)
+        for key in "abcdé\ud800f":
+            assert sorted(table.numbers(key)) == sorted(plain.get(key, []))
+        assert bool(len(table)) == bool(plain)
+        table, saved = KeyTable(), table.saved()
+        table.restore(saved)
+
+
+def test_masks_of_namespaces_that_lie_in_blocks_or_are_mixed_are_those_of_all_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cvx.recall.corpus._BLOCK", 4)
+    memory, chance = room(), random.Random(5)
+    corpus, names = Corpus(memory.record), list[str]()
+    for turn in range(60):
+        names.append("abc"[turn // 20] if turn % 7 else chance.choice("abcd"))
+        memory.add(f"x {turn}", namespace=names[-1])
+        if chance.random() < 0.3:
+            memory.forget(chance.randrange(turn + 1) + 1)
+        if chance.random() < 0.4:
+            restored = Corpus(memory.record)
+            corpus.refresh()
+            restored.restore(corpus.saved(), corpus.seq)
+            corpus = restored
+        corpus.refresh()
+        for asked in ("a", "bd", "e", "abcd"):
+            spaces = tuple(space(one, "private") for one in asked)
+            wanted = [name in asked for name in names] & corpus.active
+            assert corpus.base_mask(spaces, None).tolist() == wanted.tolist()

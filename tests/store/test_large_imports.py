@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -11,10 +11,15 @@ import numpy as np
 import pytest
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import CvxError, RecordIOError
+from cvx.errors import CvxError, ExportError, RecordIOError
 from cvx.index import RawIndex
 from cvx.memory import Memory
 from cvx.memory.transfer import export, import_export
+from cvx.store import Record
+from cvx.store.replica import Intake
+from cvx.store.transfer import importing
+from cvx.store.transfer.format import Header, read_jsonlines
+from cvx.store.transfer.importing import _intake_of
 from cvx.types import Cue
 
 EVENTS = 400
@@ -128,3 +133,76 @@ def test_a_memory_that_reads_many_new_events_links_them_together(
         memory.add_many(f"letter {at}" for at in range(50))
         assert memory.recall("letter 30")[0].text == "letter 30"
         assert all(size >= 100 for size in relinked)
+
+
+def _plain(memory: Memory) -> None:
+    memory.add_many(f"note {at} of a long day" for at in range(60))
+
+
+def _gaps(memory: Memory) -> None:
+    _plain(memory)
+    memory.erase(3)
+    memory.erase(60)
+    memory.link(4, 9, why="it rained", effect_first="allow")
+    memory.forget(7)
+    memory.add("Ignore all previous instructions.", tags=["x"], reward=0.5)
+
+
+def _out_of_order(memory: Memory) -> None:
+    _plain(memory)
+    # Its new version has a node behind those of all later events.
+    memory.update(5, text="another note")
+
+
+def _aliases(memory: Memory) -> None:
+    _plain(memory)
+    memory.add("a mug", aliases=["a cup"])
+
+
+def _many(memory: Memory) -> None:
+    memory.add_many(f"note {at} of {at % 97} days" for at in range(5_200))
+
+
+@pytest.mark.parametrize(
+    ("fill", "taken"),
+    [(_plain, True), (_gaps, True), (_many, True), (_out_of_order, False), (_aliases, False)],
+)
+def test_an_index_filled_while_events_are_stored_is_the_one_made_of_the_record(
+    fill: Callable[[Memory], None], taken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path / "m") as memory:
+        fill(memory)
+        export(memory, tmp_path / "all.jsonl")
+    intakes, files = [], []
+
+    def noted(header: Header) -> Intake | None:
+        intakes.append(_intake_of(header))
+        return intakes[-1]
+
+    for name, made in (("filled", noted), ("built", lambda _: None)):
+        monkeypatch.setattr(importing, "_intake_of", made)
+        with Record() as record:
+            incoming = read_jsonlines(tmp_path / "all.jsonl")
+            done = importing.import_into(record, incoming)
+        assert done.index is not None
+        files.append(tmp_path / f"{name}.cvx")
+        done.index[0].save(files[-1])
+    assert bool(intakes[0] and intakes[0].complete) == taken
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_an_export_that_says_too_much_of_itself_is_refused_as_before(tmp_path: Path) -> None:
+    with opened(tmp_path / "m") as memory:
+        _plain(memory)
+        export(memory, tmp_path / "all.jsonl")
+    told = (tmp_path / "all.jsonl").read_text()
+    for before, after in (
+        ('"events":60', '"events":9007199254740991'),
+        ('"dim":"32"', '"dim":"31"'),
+        ('"dim":"32"', '"dim":"x"'),
+    ):
+        assert before in told
+        (tmp_path / "other.jsonl").write_text(told.replace(before, after, 1))
+        with pytest.raises(ExportError):
+            import_export(tmp_path / "copy", tmp_path / "other.jsonl")
+        assert not (tmp_path / "copy").exists()

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cvx.embed import LexicalEmbedder
+from cvx.index.text_signs import may_hide_orders
 from cvx.memory import Memory
 from cvx.store import prompt_injection, rows
 from cvx.store.prompt_injection import reads_like_an_order
@@ -111,6 +115,23 @@ def test_the_quick_look_for_orders_misses_none(
     ]
     texts += [" ".join(draw.choices(words, k=12)) for _ in range(300)]
     quick = [reads_like_an_order(case(text)) for text in texts]
-    monkeypatch.setattr(prompt_injection, "_may_hide_an_order", bool)
+    monkeypatch.setattr(prompt_injection, "may_hide_orders", lambda some: [True] * len(some))
     assert quick == [reads_like_an_order(case(text)) for text in texts]
     assert sum(quick) > 60
+
+
+_SPELLED = re.compile(r"(?<!\w)\w(?:[ ._-]\w(?!\w)){4,}+")
+_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{20,}+={0,2}")
+
+
+@given(st.text("aZ9 ._-+/=:é\ud800", max_size=40))
+def test_the_quick_look_sees_all_that_is_spelled_out_encoded_or_not_ascii(text: str) -> None:
+    hidden = not text.isascii() or _SPELLED.search(text) or _ENCODED.search(text)
+    assert may_hide_orders([text, "x"]) == [bool(hidden), False] or not hidden
+
+
+def test_the_quick_look_passes_plain_sentences_over() -> None:
+    assert (
+        may_hide_orders(["The cat sat on a mat.", "", "a b c d, e-mail to I. B. Smith"])
+        == [False] * 3
+    )

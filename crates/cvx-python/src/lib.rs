@@ -10,6 +10,7 @@ mod index;
 mod index_lock;
 mod json;
 mod nodes;
+mod orders;
 mod recall;
 mod regions;
 mod results;
@@ -24,6 +25,8 @@ mod _cvx {
     use crate::index::NativeIndex;
     #[pymodule_export]
     use crate::json::{compact_json, row_checksums};
+    #[pymodule_export]
+    use crate::orders::may_hide_orders;
     #[pymodule_export]
     use crate::recall::{
         best_by_idf, dense_columns, holds, joined, neighbourhood, session_columns, votes, window,

@@ -77,7 +77,7 @@ def _floor(name: str, value: Any) -> float | Floor:
 _KEPT_OPEN = 256
 """Decisions of which feedback can still teach the ranking."""
 _PASSED_OVER = 50
-_SOME, _SHARE = 10_000, 0.02
+FEWEST_SAVED, _SHARE = 10_000, 0.02
 """Columns are saved if that spares reading so many rows, and so large a share of those saved."""
 
 
@@ -314,7 +314,7 @@ class RecallVerbs:
         if folder is None or corpus is None or record.writing or record.frozen or record.closed:
             return
         new = len(corpus) - corpus.saved_rows
-        if new < max(_SOME, _SHARE * corpus.saved_rows) or record.refused or record.damaged:
+        if new < max(FEWEST_SAVED, _SHARE * corpus.saved_rows) or record.refused or record.damaged:
             return
         from cvx.store.learned_state import write_state
 

@@ -15,6 +15,7 @@ from cvx.embed.registry import Absent
 from cvx.errors import DuplicateKeyError, ExportError, RecordIOError, SnapshotError
 from cvx.index import RawIndex
 from cvx.memory.memory import Memory
+from cvx.memory.recall_verbs import FEWEST_SAVED
 from cvx.store import Record
 from cvx.store.files import refuse_link
 from cvx.store.lock import Tail
@@ -129,12 +130,17 @@ def import_export(
         metric = record.meta("metric") or "cosine"
     if identity is None or dim is None:
         return done
-    if done.index is not None and _kept(target, (identity, metric, int(dim)), *done.index):
-        return replace(done, index=None)
-    # The index is built here and kept, instead of at the next use.
+    made, done = done.index, replace(done, index=None)
+    kept = made is not None and _kept(target, (identity, metric, int(dim)), *made)
+    del made  # What is opened now is mapped.
+    if kept and done.counts["events"] < FEWEST_SAVED:
+        return done
+    # The index, and the columns of a recall, are made here and kept, instead of at the next use.
     with Memory.open(target, embedder=Absent(identity, int(dim)), metric=metric) as memory:
-        memory.admin.snapshot()
-    return replace(done, index=None)
+        if not kept:
+            memory.admin.snapshot()
+        memory._recaller.engine().corpus.refresh()
+    return done
 
 
 def _kept(folder: Path, kind: tuple[str, str, int], index: RawIndex, tail: Tail) -> bool:

@@ -43,6 +43,8 @@ _FEWEST_PASSAGES, _LONG = 30, 250
 """Events, and characters of one, from which on a memory may be one of passages."""
 _AT_ONCE = 20_000
 """Rows of so many events are in memory while they become columns."""
+_BLOCK = 1 << 13
+"""Of so many rows it is known which namespaces are among them."""
 _READ = (
     "SELECT event_id, ifnull(node, -1), timestamp, entity, namespace, visibility,"
     " ifnull(episode, -1), trust, salience, reward, recallable, state = 'active', length(text),"
@@ -129,6 +131,8 @@ class Corpus:
         self._spaces = GrowingColumn(np.int64)
         self.spaces = self._spaces.rows
         self._codes: dict[str, int] = {}
+        # Which codes occur in which blocks of rows, some more than once: code, then block.
+        self._occurs = GrowingColumn(np.int64)
         self._sources = GrowingColumn(np.int64)
         self.sources = self._sources.rows
         self.source_codes: dict[str, int] = {"": 0}
@@ -160,6 +164,7 @@ class Corpus:
             "columns": [one.view(np.uint8) if one.dtype == np.bool_ else one for one in plain],
             "spaces": self.spaces,
             "codes": [*self._codes],
+            "occurs": np.array(sorted({*self._occurs.rows.tolist()}), dtype=np.int64),
             "sources": self.sources,
             "source_codes": [*self.source_codes],
             "row_of_node": self._row_of_node.rows,
@@ -176,6 +181,7 @@ class Corpus:
         self.spaces = self._spaces.hold(told["spaces"])
         self.sources = self._sources.hold(told["sources"])
         self._codes = {name: code for code, name in enumerate(told["codes"])}
+        self._occurs.hold(told["occurs"])
         self.source_codes = {name: code for code, name in enumerate(told["source_codes"])}
         self._row_of_node.hold(told["row_of_node"])
         self.alias_nodes = told["alias_nodes"]
@@ -275,6 +281,9 @@ class Corpus:
             for name, seen in zip(columns[4], columns[5], strict=True)
         ]
         self.spaces = self._spaces.extend(spaces)
+        blocks = (row // _BLOCK for row in range(first, len(self)))
+        occurs = {code << 32 | block for code, block in zip(spaces, blocks, strict=True)}
+        self._occurs.extend(sorted(occurs.difference(self._occurs.rows[-1000:].tolist())))
         known = self.source_codes
         self.sources = self._sources.extend([known.setdefault(s, len(known)) for s in columns[15]])
         if self.record.refused:
@@ -375,10 +384,18 @@ class Corpus:
         known = self._masks.get((spaces, recallable))
         if known is None:
             inside = np.zeros(len(self._codes), dtype=np.bool_)
-            inside[[self._codes[name] for name in spaces if name in self._codes]] = True
-            known = inside[self.spaces] & self.active & (self.nodes >= 0)
-            if recallable is not None:
-                known &= self.recallable == recallable
+            codes = [self._codes[name] for name in spaces if name in self._codes]
+            inside[codes] = True
+            known = np.zeros(len(self), dtype=np.bool_)
+            # Blocks of others' rows are not looked at.
+            occurs, blocks = self._occurs.rows, np.zeros(len(self) // _BLOCK + 1, dtype=np.bool_)
+            blocks[occurs[inside[occurs >> 32]] & (2**32 - 1)] = True
+            ends = np.flatnonzero(np.diff(blocks, prepend=False, append=False)) * _BLOCK
+            for part in map(slice, ends[::2], ends[1::2]):
+                own = inside[self.spaces[part]] & self.active[part] & (self.nodes[part] >= 0)
+                known[part] = (
+                    own if recallable is None else own & (self.recallable[part] == recallable)
+                )
             self._masks[(spaces, recallable)] = known
         return known
 

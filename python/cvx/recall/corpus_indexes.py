@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -66,6 +67,67 @@ class GrowingColumn:
         return self.rows
 
 
+def _digest(key: str) -> bytes:
+    return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+class KeyTable:
+    """Numbers by key, of which those that were saved are looked up where they lie in their file.
+
+    Of a saved key there is a digest of 128 bits, in ascending order: a memory that was just opened
+    reads a few pages of it, however many keys there are.
+
+    Examples
+    --------
+    >>> first, both = KeyTable(), KeyTable()
+    >>> first.add("a page", 7)
+    >>> both.restore(first.saved())
+    >>> both.add("a page", 9)
+    >>> both.numbers("a page"), both.numbers("another")
+    ([7, 9], [])
+    """
+
+    def __init__(self) -> None:
+        self._new: dict[str, list[int]] = {}
+        # In the order of the saved keys: both halves of each digest, and its number.
+        nothing = np.zeros(0, dtype=np.uint64)
+        self._halves: tuple[npt.NDArray[Any], npt.NDArray[Any]] = (nothing, nothing)
+        self._numbers: npt.NDArray[Any] = np.zeros(0, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._new) + len(self._numbers)
+
+    def add(self, key: str, number: int) -> None:
+        """Put a number behind those that a key has."""
+        self._new.setdefault(key, []).append(number)
+
+    def numbers(self, key: str) -> list[int]:
+        """Return the numbers of a key: the saved ones, ascending, and those that were added."""
+        new = self._new.get(key, [])
+        if not len(self._numbers):
+            return new
+        high, low = np.frombuffer(_digest(key), dtype="<u8")
+        first, last = (self._halves[0].searchsorted(high, side) for side in ("left", "right"))
+        found = self._numbers[first:last][self._halves[1][first:last] == low]
+        return [*found.tolist(), *new]
+
+    def saved(self) -> list[npt.NDArray[Any]]:
+        """Return the keys as ``cvx.store.learned_state`` keeps them."""
+        digests = np.frombuffer(b"".join(map(_digest, self._new)), dtype="<u8").reshape(-1, 2)
+        new = [*self._new.values()]
+        halves = np.repeat(digests, [len(some) for some in new], axis=0).T
+        added = np.array([number for some in new for number in some], dtype=np.int64)
+        high, low = (np.concatenate(both) for both in zip(self._halves, halves, strict=True))
+        numbers = np.concatenate([self._numbers, added])
+        order = np.lexsort((numbers, low, high))
+        return [high[order], low[order], numbers[order]]
+
+    def restore(self, told: Sequence[npt.NDArray[Any]]) -> None:
+        """Know what was saved."""
+        high, low, self._numbers = (column.view(np.ndarray) for column in told)
+        self._halves = (high, low)
+
+
 _FEW_ROWS = 256
 _NEVER = np.iinfo(np.int64).max
 
@@ -92,7 +154,7 @@ class Timelines:
 
     def __init__(self, gap: int) -> None:
         self._gap = gap
-        self._streams: dict[tuple[int, str, object], int] = {}
+        self._streams = KeyTable()
         # By stream: how far apart its rows may lie, and its last row.
         self._gaps, self._tails = GrowingColumn(np.int64), GrowingColumn(np.int64)
         self._new_gaps: list[int] = []
@@ -127,10 +189,10 @@ class Timelines:
             Whether more come right after them, and all are put into order with the last.
         """
         first = len(self._stream_of.rows)
-        streams = [
-            self._stream(*row)
-            for row in zip(spaces.tolist(), sessions, spoken, episodes.tolist(), strict=True)
-        ]
+        said = [None if session is None else str(session) for session in sessions]
+        rows = [*zip(spaces.tolist(), said, spoken, episodes.tolist(), strict=True)]
+        known = {row: self._stream(*row) for row in dict.fromkeys(rows)}
+        streams = [known[row] for row in rows]
         self._gaps.extend(self._new_gaps)
         self._tails.extend([-1] * len(self._new_gaps))
         self._new_gaps.clear()
@@ -157,7 +219,7 @@ class Timelines:
         """Return all that it knows, as ``cvx.store.learned_state`` keeps it."""
         return {
             "columns": [column.rows for column in (self._stream_of, *self._columns)],
-            "streams": [*self._streams],
+            "streams": self._streams.saved(),
             "gaps": self._gaps.rows,
             "tails": self._tails.rows,
             "next": self._next_session,
@@ -168,22 +230,24 @@ class Timelines:
         for column, rows in zip((self._stream_of, *self._columns), told["columns"], strict=True):
             column.hold(rows)
         self.sessions, self.before, self.after = (column.rows for column in self._columns)
-        self._streams = {tuple(key): number for number, key in enumerate(told["streams"])}
+        self._streams.restore(told["streams"])
         self._gaps.hold(told["gaps"])
         self._tails.hold(told["tails"])
         self._next_session = int(told["next"])
 
-    def _stream(self, space: int, session: object, spoken: bool, episode: int) -> int:
-        key: tuple[int, str, object] = (space, "lines" if spoken else "facts", None)
+    def _stream(self, space: int, session: str | None, spoken: bool, episode: int) -> int:
+        key, gap = f"{space} lines" if spoken else f"{space} facts", self._gap if spoken else -1
         if session is not None:
-            key = (space, "session", str(session))
+            key, gap = f"{space} session {session}", _NEVER
         elif episode >= 0:
-            key = (space, "episode", episode)
-        known = self._streams.get(key)
-        if known is None:
-            known = self._streams[key] = len(self._streams)
-            self._new_gaps.append({"lines": self._gap, "facts": -1}.get(key[1], _NEVER))
-        return known
+            key, gap = f"{space} episode {episode}", _NEVER
+        known = self._streams.numbers(key)
+        if known:
+            return known[0]
+        number = len(self._gaps.rows) + len(self._new_gaps)
+        self._streams.add(key, number)
+        self._new_gaps.append(gap)
+        return number
 
     def _append(self, row: int, stream: int, timestamps: IntArray) -> bool:
         """Put a row behind the last one of its stream; False if it belongs further up."""
@@ -270,12 +334,12 @@ class NameIndex:
 
     Attributes
     ----------
-    titles : dict of str to list of int
+    titles : KeyTable
         Rows by the ``title`` of their metadata; see `title_key`.
     """
 
     def __init__(self) -> None:
-        self.titles: dict[str, list[int]] = {}
+        self.titles = KeyTable()
         # Of every space for itself: each namespace numbers its own entities.
         self._names: dict[int, dict[str, set[int]]] = {}
 
@@ -285,11 +349,11 @@ class NameIndex:
             [space, [[word, [*numbers]] for word, numbers in known.items()]]
             for space, known in self._names.items()
         ]
-        return {"titles": [*self.titles.items()], "names": names}
+        return {"titles": self.titles.saved(), "names": names}
 
     def restore(self, told: Mapping[str, Any]) -> None:
         """Know what was saved."""
-        self.titles = dict(told["titles"])
+        self.titles.restore(told["titles"])
         self._names = {
             space: {word: set(numbers) for word, numbers in known} for space, known in told["names"]
         }
@@ -302,7 +366,7 @@ class NameIndex:
             for word in given.casefold().split() if isinstance(given, str) else ():
                 known.setdefault(word, set()).add(entity)
         if isinstance(title, str) and title:
-            self.titles.setdefault(title_key(title), []).append(row)
+            self.titles.add(title_key(title), row)
         return session
 
     def names(self, spaces: Sequence[int]) -> dict[str, frozenset[int]]:

@@ -11,19 +11,17 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cvx.recall.fusion import Candidates, Column
 from cvx.recall.question import content_words
+from cvx.recall.visible_events import VisibleEvents, drawn
 from cvx.scoring.scorer import Scored
 from cvx.store.fulltext import words_of
 from cvx.types import IntArray
-
-if TYPE_CHECKING:
-    from cvx.recall.visible_events import VisibleEvents
 
 _SAMPLE, _FEWEST = 64, 30
 _COMMON = 3
@@ -319,8 +317,7 @@ def typical_events(view: VisibleEvents) -> TypicalEvents:
     known = kept.get(spaces)
     if known is not None and view.size <= 2 * known.size:
         return known
-    rows = np.flatnonzero(view.readable & (view.corpus.nodes >= 0))
-    rows = np.sort(np.random.default_rng(0).permutation(rows)[:_SAMPLE])
+    rows = np.sort(drawn(np.flatnonzero(view.readable), _SAMPLE))
     none = np.zeros(0, dtype=np.float32)
     made = TypicalEvents(view.size, none[:, None], none, frozenset(), math.inf, math.inf)
     if len(rows) >= _FEWEST:
@@ -330,8 +327,15 @@ def typical_events(view: VisibleEvents) -> TypicalEvents:
         held = [set(words_of(text)) for text in view.texts(rows)]
         counts = Counter(word for words in held for word in words)
         common = frozenset(word for word, n in counts.items() if n >= _COMMON)
-        rare = max(float(np.quantile([len(words - common) for words in held], 0.95)), 5.0)
-        long = float(np.quantile(view.lengths[rows], 0.9))
+        rare = max(_quantile([len(words - common) for words in held], 0.95), 5.0)
+        long = _quantile(view.lengths[rows].tolist(), 0.9)
         made = TypicalEvents(view.size, vectors, likeness.max(axis=1), common, rare, long)
     kept[spaces] = made
     return made
+
+
+def _quantile(numbers: list[int], at: float) -> float:
+    # The first call of np.quantile imports the masked arrays, which takes as long as some recalls.
+    there, place = sorted(numbers), at * (len(numbers) - 1)
+    low = there[int(place)]
+    return low + (there[min(int(place) + 1, len(there) - 1)] - low) * (place - int(place))

@@ -237,7 +237,10 @@ def holders_of(word: str, view: VisibleEvents) -> IntArray | None:
         found = [rows for rows in held if rows is not None]
         whole = None
         if len(found) == len(held):
-            whole = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+            whole = found[0]
+            if len(found) > 1:
+                joined = np.sort(np.concatenate(found))
+                whole = joined[np.diff(joined, prepend=-1) > 0]
             root = "" if whole.size else root_of_word(word)
             whole = view.postings(f"{root}*") if root else whole
         view.held[word] = whole

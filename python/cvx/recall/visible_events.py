@@ -311,7 +311,16 @@ def _filter_sql(
     return " AND ".join([*parts, *filter(None, [condition])]), [*values, *told]
 
 
-_SAMPLE = 128
+_SAMPLE, _MANY = 128, 10_000
+
+
+def drawn(among: IntArray, most: int) -> IntArray:
+    """Return at most so many of some numbers, drawn at random by a fixed seed."""
+    random = np.random.default_rng(0)
+    if len(among) > _MANY:
+        # To shuffle a million of them would take longer than the recall.
+        among = among[random.choice(len(among), most, replace=False, shuffle=False)]
+    return random.permutation(among)[:most]
 
 
 AnyQuestion: TypeAlias = Question | PlainQuestion
@@ -480,12 +489,11 @@ class VisibleEvents:
     @property
     def titled(self) -> bool:
         """Whether any row has a title."""
-        return bool(self.corpus.naming.titles)
+        return len(self.corpus.naming.titles) > 0
 
     def titles(self, title: str) -> IntArray:
         """Return the readable rows that have a title, compared by its words."""
-        known = self.corpus.naming.titles
-        rows = np.array(known.get(title_key(title), ()), dtype=np.int64)
+        rows = np.array(self.corpus.naming.titles.numbers(title_key(title)), dtype=np.int64)
         return rows[self.readable[rows]]
 
     def texts(self, rows: IntArray) -> list[str]:
@@ -539,8 +547,7 @@ class VisibleEvents:
         kept, spaces = self.corpus.backgrounds, tuple(self.scope.where.namespaces or ())
         known = kept.get(spaces)
         if known is None or self.size > 2 * known[0]:
-            nodes = self.corpus.nodes[self.readable & (self.corpus.nodes >= 0)]
-            some = np.random.default_rng(0).permutation(nodes)[:_SAMPLE].tolist()
+            some = drawn(self.corpus.nodes[self.readable], _SAMPLE).tolist()
             vectors = [vector for node in some if (vector := self.index.vector(node)) is not None]
             spread = None
             if len(vectors) >= max(fewest, 2) and self.index.metric != "l2":

@@ -10,6 +10,8 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
+from cvx.index.text_signs import may_hide_orders
+
 ORDER = "instruction"
 """Tag of text that reads like an order to a model: a mark to filter by, not a refusal."""
 
@@ -60,14 +62,6 @@ _KEEP_IN_MIND = re.compile(
 )
 """What asks to keep instructions in mind, in words that ask to drop them without their "not"."""
 
-_SIGNS = (
-    "<", "[", "ignor", "disregard", "forget", "overrid", "bypass", "you are now", "you must now",
-    "instruction", "directive", "prompt", "api key", "password", "system", "assistant", "act as",
-    "behave as", "respond as", " tell", " reveal", " mention", " inform", "missacht", "verg",
-    "oublie", "olvid", "negeer", "dimentica", "esquec", "desconsider",
-)  # fmt: skip
-"""Plain ASCII that reads like an order holds one of these: a look that costs little."""
-
 _LOOKALIKES = str.maketrans(
     "авеіјкмнорсԁтухѕԛԝһАВЕІЈКМНОРСТУХЅԚԜαεικνορτυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧıɡɩ",
     "abeijkmhopcdtyxsqwhABEIJKMHOPCTYXSQWaeiknoptuxABEZHIKMNOPTYXigi",
@@ -116,17 +110,10 @@ def reads_like_an_order(text: str) -> bool:
     >>> reads_like_an_order("Ann ignored the rain.")
     False
     """
-    if text.isascii() and not _may_hide_an_order(text):
+    if not may_hide_orders([text])[0]:
         return False
     read = (_KEEP_IN_MIND.sub("remember", one) for one in _readings(text))
     return any(_ORDERS.search(one) or _ELSEWHERE.search(one) for one in read)
-
-
-def _may_hide_an_order(text: str) -> bool:
-    """Return whether a text in ASCII holds a word of an order, spelled letters or Base64."""
-    if any(map(text.lower().__contains__, _SIGNS)):
-        return True
-    return _SPELLED.search(text) is not None or _BASE64.search(text) is not None
 
 
 def tags_with_mark(tags: Sequence[str], text: str) -> tuple[str, ...]:

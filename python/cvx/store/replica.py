@@ -349,10 +349,62 @@ class Replica:
         return True
 
 
-def build(record: Record, index: RawIndex, first: int = 0) -> None:
+class Intake:
+    """Puts events into an index while they are stored, which spares reading them again.
+
+    That takes events without aliases that come in the order of their nodes. With the first one
+    that does not, ``complete`` becomes false and nothing more is taken.
+
+    Parameters
+    ----------
+    index : RawIndex
+        An empty one.
+    count : int
+        How many events come at the most.
+
+    Attributes
+    ----------
+    complete : bool
+        Whether all that came is in the index; without links, as ``build`` expects it.
+    """
+
+    def __init__(self, index: RawIndex, count: int) -> None:
+        self.index, self.complete = index, True
+        self._bound = node_bound(count)
+        index.reserve(count)
+
+    def take(self, some: Sequence[tuple[Any, ...]]) -> None:
+        """Take in rows of events that were found to be sound."""
+        if not self.complete:
+            return
+        found = [_node_row(row) for row in some if row[_AT["node"]] is not None]
+        nodes = [int(self.index.stats()["ids_given"]) - 1, *(row[0] for row in found), self._bound]
+        self.complete = all(map(int.__lt__, nodes, nodes[1:]))
+        if self.complete:
+            try:
+                for run in _runs(found):
+                    _fill(self.index, run[0][0])
+                    _insert_rows(self.index, run, link=False)
+            except _REFUSED:
+                # Whoever builds it from the record says which rows.
+                self.complete = False
+
+
+def build(record: Record, index: RawIndex, first: int = 0, *, filled: bool = False) -> None:
     """Put everything of a record from a node on into an index.
 
     Rows that are damaged, or that no index takes, are left out and noted in the record.
+
+    Parameters
+    ----------
+    record : Record
+        What is read.
+    index : RawIndex
+        Where to.
+    first : int, default 0
+        The first node.
+    filled : bool, default False
+        Whether all nodes are there, without links: an `Intake` took them.
 
     Raises
     ------
@@ -363,6 +415,21 @@ def build(record: Record, index: RawIndex, first: int = 0) -> None:
         with suppress(CvxError):
             # One that cannot be declared is that of no link either.
             index.declare_edge_kind(kind)
+    if filled:
+        index.relink()
+    else:
+        _insert_from(record, index, first)
+    _fill(index, _next_node(record, index))
+    for edge in record.links():
+        try:
+            _link(index, edge.from_node, edge.to_node, edge.kind, edge.weight)
+        except _REFUSED as error:
+            ends = [edge.from_node, edge.to_node, edge.kind]
+            _blame(record, error, _OF_ENDS, ends)
+            record.damaged[f"links {ends} ({error})"] = None
+
+
+def _insert_from(record: Record, index: RawIndex, first: int) -> None:
     (count,) = record.query(
         "SELECT (SELECT count(node) FROM events) + (SELECT count(*) FROM aliases)"
     )[0]
@@ -375,14 +442,6 @@ def build(record: Record, index: RawIndex, first: int = 0) -> None:
     for (node,) in beyond:
         _refuse(record, node, f"its id is beyond {bound}")
     _insert_all(record, index, first, bound, count)
-    _fill(index, _next_node(record, index))
-    for edge in record.links():
-        try:
-            _link(index, edge.from_node, edge.to_node, edge.kind, edge.weight)
-        except _REFUSED as error:
-            ends = [edge.from_node, edge.to_node, edge.kind]
-            _blame(record, error, _OF_ENDS, ends)
-            record.damaged[f"links {ends} ({error})"] = None
 
 
 def _next_node(record: Record, index: RawIndex) -> int:
@@ -452,17 +511,22 @@ def _node_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _insert(record: Record, index: RawIndex, first: int, last: int, *, link: bool) -> None:
-    found = _node_rows(record, first, last)
+    for run in _runs(_node_rows(record, first, last)):
+        _fill(index, run[0][0])
+        try:
+            _insert_rows(index, run, link=link)
+        except _REFUSED:
+            _insert_one_by_one(record, index, run, link=link)
+
+
+def _runs(found: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]:
+    """Yield the rows of nodes in parts in which no number is left out."""
     at = 0
     while at < len(found):
         end = at + 1
         while end < len(found) and found[end][0] == found[end - 1][0] + 1:
             end += 1
-        _fill(index, found[at][0])
-        try:
-            _insert_rows(index, found[at:end], link=link)
-        except _REFUSED:
-            _insert_one_by_one(record, index, found[at:end], link=link)
+        yield found[at:end]
         at = end
 
 

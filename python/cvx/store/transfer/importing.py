@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from cvx.errors import (
@@ -13,6 +14,7 @@ from cvx.errors import (
     SettingsMismatchError,
 )
 from cvx.index import RawIndex
+from cvx.index.text_signs import may_hide_orders
 from cvx.store import fulltext, rows
 from cvx.store.database import tail_of
 from cvx.store.doctor.record_checks import (
@@ -28,7 +30,7 @@ from cvx.store.failpoints import reach
 from cvx.store.lock import Tail
 from cvx.store.prompt_injection import reads_like_an_order, tags_with_mark
 from cvx.store.record import Record
-from cvx.store.replica import build
+from cvx.store.replica import Intake, build
 from cvx.store.row_validation import RowCheck
 from cvx.store.rows import use_context, whose_use
 from cvx.store.transfer.format import (
@@ -79,8 +81,8 @@ def import_into(
     try:
         with record.transaction() as write:
             first = write.next_node
-            done = _take_in(record, write, incoming, again=again, progress=progress)
-            index = _fed(record, first, quick=done.merged)
+            done, intake = _take_in(record, write, incoming, again=again, progress=progress)
+            index = _fed(record, first, intake, quick=done.merged)
         return replace(done, index=None if done.merged or index is None else (index, write.tail))
     except sqlite3.IntegrityError as error:
         raise ExportError(
@@ -89,7 +91,7 @@ def import_into(
         ) from error
 
 
-def _fed(record: Record, first: int, *, quick: bool) -> RawIndex | None:
+def _fed(record: Record, first: int, intake: Intake | None, *, quick: bool) -> RawIndex | None:
     """Make an index of the nodes from a number on, to see that one can be made.
 
     How well it would find is no matter where the record has another: few links are soon made.
@@ -99,12 +101,16 @@ def _fed(record: Record, first: int, *, quick: bool) -> RawIndex | None:
         return None
     known = len(record.damaged)
     try:
-        settings = record.told("index", dict)
-        index = RawIndex(int(dim), metric=metric, **settings)
-        if quick:
-            settings |= {"m": 2, "ef_construction": 2}
+        filled = intake is not None and intake.complete
+        if intake is not None and filled:
+            index = intake.index
+        else:
+            settings = record.told("index", dict)
             index = RawIndex(int(dim), metric=metric, **settings)
-        build(record, index, first)
+            if quick:
+                settings |= {"m": 2, "ef_construction": 2}
+                index = RawIndex(int(dim), metric=metric, **settings)
+        build(record, index, first, filled=filled)
     except (CvxError, TypeError, ValueError) as error:
         raise ExportError(
             f"no index can be made of the export ({error}): export again. Nothing was taken in"
@@ -120,7 +126,7 @@ def _fed(record: Record, first: int, *, quick: bool) -> RawIndex | None:
 
 def _take_in(
     record: Record, write: Writer, incoming: Incoming, *, again: bool, progress: Progress
-) -> Imported:
+) -> tuple[Imported, Intake | None]:
     header = incoming.header
     taken = record.told("imported", list)
     if not again and (header.name in taken or header.uuid == record.meta("uuid")):
@@ -131,10 +137,24 @@ def _take_in(
     empty = record.tail().seq == 0 and not record.query("SELECT 1 FROM events LIMIT 1")
     if not empty:
         _check_embedder(record, header)
-    done = (restore if empty else merge)(write, incoming, progress)
+    intake = _intake_of(header) if empty else None
+    done = restore(write, incoming, progress, intake) if empty else merge(write, incoming, progress)
     write.set_meta("imported", json.dumps([*taken, header.name]))
     reach("import.finished")
-    return done
+    return done, intake
+
+
+def _intake_of(header: Header) -> Intake | None:
+    """Return what puts the events of an export into an index as they come, if that can be."""
+    if header.counts["aliases"]:
+        return None
+    meta = header.meta
+    with suppress(CvxError, TypeError, ValueError, LookupError):
+        # Where none can be made, `_fed` says why.
+        settings = json.loads(meta.get("index", "{}"))
+        index = RawIndex(int(meta["dim"]), metric=meta["metric"], **settings)
+        return Intake(index, header.counts["events"])
+    return None
 
 
 def _check_embedder(record: Record, header: Header) -> None:
@@ -147,8 +167,12 @@ def _check_embedder(record: Record, header: Header) -> None:
             )
 
 
-def restore(write: Writer, incoming: Incoming, progress: Progress) -> Imported:
+def restore(
+    write: Writer, incoming: Incoming, progress: Progress, intake: Intake | None
+) -> Imported:
     """Store every row as it is: ids, times of recording and the journal included.
+
+    Its events are put into an index, too, if there is an ``intake``.
 
     Raises
     ------
@@ -161,6 +185,8 @@ def restore(write: Writer, incoming: Incoming, progress: Progress) -> Imported:
         db.executemany(rows.insert_sql(table), some)
         if table == "events":
             fulltext.add(db, ((row[0], row[_TEXT]) for row in some))
+            if intake is not None:
+                intake.take(some)
         reach("import.written")
     fulltext.add_aliases(db, 0)
     for key, value in header.meta.items():
@@ -203,7 +229,7 @@ def _checked(db: sqlite3.Connection, incoming: Incoming, progress: Progress) -> 
         numbers[table] += len(some)
         if numbers[table] > header.counts[table]:
             break
-        yield table, [_marked(row) for row in some] if table == "events" else some
+        yield table, _marked(some) if table == "events" else some
     for table, number in numbers.items():
         if number != header.counts[table]:
             raise ExportError(
@@ -215,7 +241,13 @@ def _checked(db: sqlite3.Connection, incoming: Incoming, progress: Progress) -> 
 _TEXT, _TAGS = (rows.COLUMNS["events"].index(name) for name in ("text", "tags"))
 
 
-def _marked(row: Row) -> Row:
+def _marked(some: list[Row]) -> list[Row]:
+    """Return rows of events, those that read like an order with the mark."""
+    may = may_hide_orders([row[_TEXT] for row in some])
+    return [_with_mark(row) if look else row for row, look in zip(some, may, strict=True)]
+
+
+def _with_mark(row: Row) -> Row:
     """Return an event's row with the mark that it would have got here."""
     if not reads_like_an_order(row[_TEXT]):
         return row
