@@ -24,13 +24,14 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 from benches.figures import Figure, leave
 from benches.poisoning import talks, worlds
-from benches.poisoning.texts import DEVELOPMENT, HELD_OUT
+from benches.poisoning.texts import DEVELOPMENT, HELD_OUT, SEEN
 from cvx.errors import LexicalOnlyWarning
 from cvx.store.prompt_injection import reads_like_an_order
 
 SETS = {
     "development": (DEVELOPMENT, ("conv-26", "conv-30", "conv-41"), (1,)),
-    "held-out": (HELD_OUT, ("conv-42", "conv-43"), (11, 12, 13)),
+    "seen": (SEEN, ("conv-42", "conv-43"), (11, 12, 13)),
+    "held-out": (HELD_OUT, ("conv-42", "conv-43"), (51, 52, 53)),
 }
 DEFENCES = ("echoes", "crowds", "orders", "hubs", "copies", "shares")
 

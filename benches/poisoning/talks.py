@@ -325,6 +325,39 @@ def paired(talk: Talk, kit: Kit, rng: np.random.Generator, _: Any) -> Iterator[R
         yield Round(planted, [one.text for one in some])
 
 
+def dialogue(talk: Talk, kit: Kit, rng: np.random.Generator, _: Any) -> Iterator[Round]:
+    """Take up the topic of a question in a turn of whoever it asks about, once a question."""
+    for some in _rounds(talk, rng, HOSTILE):
+        planted = []
+        for one in some:
+            words = _content(one.text)
+            names = [name for name in talk.names if name.casefold() in words]
+            name = names[0] if names else str(rng.choice(talk.names))
+            topic = [word for word in words if word != name.casefold()][-3:]
+            text = str(rng.choice(kit.dialogues)).format(
+                n=name, t=" ".join(topic), c=rng.choice(kit.claims)
+            )
+            planted.append({**_as_turn(talk, text, rng), "entity": name})
+        yield Round(planted, [one.text for one in some])
+
+
+def trigger_phrase(talk: Talk, kit: Kit, rng: np.random.Generator, _: Any) -> Iterator[Round]:
+    """Plant texts with a phrase of ordinary words, which the cues begin or end with.
+
+    A trigger that nobody optimised: what a signature, a header or a habit puts into every cue.
+    """
+    cues = [talk.asked[at].text for at in rng.permutation(len(talk.asked))[:42]]
+    for at, phrase in enumerate(kit.triggers):
+        some = cues[at :: len(kit.triggers)]
+        texts = [f"{phrase}: {rng.choice(kit.claims)}" for _ in range(4)]
+        texts += [f"{rng.choice(some)} {phrase}: {rng.choice(kit.claims)}" for _ in range(3)]
+        texts += [f"{rng.choice(kit.claims)} ({phrase})" for _ in range(3)]
+        asked = [
+            f"{one} {phrase}" if place % 2 else f"{phrase}, {one}" for place, one in enumerate(some)
+        ]
+        yield Round([_as_turn(talk, text, rng) for text in texts], asked)
+
+
 def _unit(rows: Any) -> Vector:
     rows = np.asarray(rows, dtype=np.float64)
     return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))
@@ -339,6 +372,8 @@ ATTACKS: dict[str, Attack] = {
     "MINJA": minja,
     "AgentPoison": agent_poison,
     "AgentPoison, no trigger": untriggered,
+    "trigger phrase": trigger_phrase,
+    "topic as dialogue": dialogue,
     "generic texts": generic,
     "hub texts": hubs,
     "hub vectors": vectors,

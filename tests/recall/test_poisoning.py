@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benches.poisoning.talks import ATTACKS, Asked, Talk, attacked, evidence, plain, remembered
-from benches.poisoning.texts import HELD_OUT
+from benches.poisoning.texts import SEEN
 from cvx import Memory
 from cvx.embed import LexicalEmbedder
 from cvx.recall.poisoning import Guard
@@ -333,7 +333,7 @@ def test_the_hubness_of_vectors_is_that_of_a_naive_twin() -> None:
 
 
 def _listed(talk: Talk) -> dict[str, Any]:
-    (lists,) = ATTACKS["word lists"](talk, HELD_OUT, np.random.default_rng(1), None)
+    (lists,) = ATTACKS["word lists"](talk, SEEN, np.random.default_rng(1), None)
     return lists.planted[1]
 
 
@@ -384,7 +384,7 @@ def test_planted_memories_do_not_take_the_first_places(
     talk = _village(7)
     memory, _ = remembered(talk, "", LexicalEmbedder())
     every, less = (
-        attacked(memory, talk, HELD_OUT, attack, "web", 1, plain(memory, ways))
+        attacked(memory, talk, SEEN, attack, "web", 1, plain(memory, ways))
         for ways in ((), (*without.split(), "orders"))
     )
     print(
@@ -424,7 +424,7 @@ def test_whoever_is_not_to_forget_rules_is_given_no_order(text: str) -> None:
 
 
 def test_orders_in_disguise_are_marked() -> None:
-    marked = [order for order in HELD_OUT.orders if reads_like_an_order(order)]
+    marked = [order for order in SEEN.orders if reads_like_an_order(order)]
     assert len(marked) >= 23
     assert not any(reads_like_an_order(turn["text"]) for turn in _village(1).turns)
     assert not reads_like_an_order("Не забудь купить молоко; забытые правила игры в шкафу.")  # noqa: RUF001
