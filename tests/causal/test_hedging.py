@@ -109,3 +109,38 @@ def test_only_what_the_denied_clause_names_is_left_open() -> None:
     found = {link.cause: link.state for link in memory.causes.propose(flights)}
     assert found[crew.id] == "judged"
     assert found.get(strike.id, "candidate") == "candidate"
+
+
+CORRECTED = [
+    ("The dentist comes on Monday at nine.", "No, it's Tuesday: the dentist comes on Tuesday."),
+    ("My favourite colour is green.", "Actually my favourite colour is blue."),
+    ("We meet Jo at six.", "Correction: we meet Jo at seven."),
+    ("I am allergic to hazelnuts.", "I am not allergic to hazelnuts, it was walnuts."),
+    ("Mein Reisepass liegt in der Schublade.", "Nein, der Reisepass liegt jetzt im Tresor."),
+]
+
+
+@pytest.mark.requirement("B13")
+@pytest.mark.parametrize(("earlier", "correction"), CORRECTED)
+def test_a_correction_is_no_effect_of_what_it_corrects(earlier: str, correction: str) -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    for text in ("Ana had soup.", earlier, "Bo paid for the piano."):
+        memory.add(text)
+    assert [
+        link for link in memory.causes.propose(memory.add(correction)) if link.weight > 0.1
+    ] == []
+    (word,) = RuleJudge().judge([Pair(earlier, correction)])
+    assert word.verdict == "no"
+
+
+@pytest.mark.requirement("B13")
+@pytest.mark.parametrize(
+    ("cause", "effect"),
+    [
+        ("The valve stuck.", "No water came through the valve."),
+        ("The pump failed overnight.", "The heating did not work in the morning."),
+        ("The pump failed overnight.", "Actually, the cellar was flooded because the pump failed."),
+    ],
+)
+def test_a_negation_may_still_be_an_effect(cause: str, effect: str) -> None:
+    assert not leaves_open(cause, effect)

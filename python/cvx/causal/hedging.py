@@ -1,11 +1,12 @@
-"""Detects effects whose words only ask, deny, doubt or concede a cause (English)."""
+"""Detects effects whose words only ask, deny, doubt, concede or correct a cause (English)."""
 
 from __future__ import annotations
 
+import math
 import re
 from functools import lru_cache
 
-LEFT_OPEN = "it only asks, denies or doubts it"
+LEFT_OPEN = "it only asks, denies, doubts or corrects it"
 """What is said for a link that the words of its effect leave open."""
 # Everything below is bounded: a text may be long, and of anybody.
 _ENDS = re.compile(r"(?<=[.!?])\s|\n")
@@ -83,6 +84,43 @@ _NAMED_FORMS = (
     rf" {_CUE}\b{_WHAT}",
 )
 _NAMED = re.compile("|".join(_NAMED_FORMS), re.IGNORECASE)
+
+# German too, as what people say in passing often is. "No trains ran" corrects nothing.
+_CORRECTION = re.compile(
+    r"\A\W{0,3}(?:(?:no|nope|sorry|pardon|oops|wait|correction|nein|korrektur|entschuldigung|falsch)"
+    r" ?[,:;.!\u2013\u2014-]|(?:actually|rather|i mean|i meant|make that|eigentlich|genauer)\b)",
+    re.IGNORECASE,
+)
+_OTHERWISE = re.compile(
+    r"n['\u2019]t\b|\b(?:not|no longer|any ?more|instead|nicht|nicht mehr|kein\w{0,2}|sondern"
+    r"|stattdessen)\b",
+    re.IGNORECASE,
+)
+
+
+def said_again(text: str) -> float:
+    """Return how much of an earlier text one must repeat to be its correction, not its effect.
+
+    Returns
+    -------
+    float
+        A share of the earlier text's words; above 1 where the text corrects nothing, or names a
+        cause.
+
+    Examples
+    --------
+    >>> said_again("No, it's Tuesday: the dentist comes on Tuesday.") < 0.5
+    True
+    >>> said_again("The dentist does not come on Monday.")
+    0.6
+    >>> said_again("No trains ran on Monday.") > 1
+    True
+    """
+    if _OF_CAUSE.search(text):
+        return math.inf
+    if _CORRECTION.search(text):
+        return 1 / 3
+    return 0.6 if _OTHERWISE.search(text) else math.inf
 
 
 @lru_cache(maxsize=16_384)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cvx.arguments import a_share
 from cvx.causal.cosine import cosine
-from cvx.causal.hedging import LEFT_OPEN, stated
+from cvx.causal.hedging import LEFT_OPEN, said_again, stated
 from cvx.causal.judges.protocol import Judgement, Pair
 from cvx.errors import InvalidVectorError
 
@@ -138,7 +138,7 @@ def content_words(text: str) -> frozenset[str]:
 
 
 def leaves_open(cause: str, effect: str) -> bool:
-    """Return whether an effect's words only ask, deny, doubt or concede the cause.
+    """Return whether an effect's words only ask, deny, doubt, concede or correct the cause.
 
     Examples
     --------
@@ -148,7 +148,12 @@ def leaves_open(cause: str, effect: str) -> bool:
     True
     >>> leaves_open("The crew came", "Flights resumed despite the strike")
     False
+    >>> leaves_open("The dentist comes on Monday", "No, the dentist comes on Tuesday")
+    True
     """
+    earlier = content_words(cause)
+    if earlier and len(earlier & content_words(effect)) >= said_again(effect) * len(earlier):
+        return True
     rest, opened = stated(effect)
     if not opened:
         return False
