@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cvx.index import RawIndex
 
 _IS_CLOSED = f"episodes.kind NOT LIKE '{OPEN}%' AND episodes.kind NOT LIKE '{DISCARDED}%'"
-_ADDS = ("episode", "insert", "link", "kind", "reward", "recallable", "step_kind", "row")
+_ADDS = ("episode", "insert", "link", "kind", "reward", "recallable", "step_kind")
 """Changes of the journal after which closed episodes say what they said."""
 _CLOSED = (
     "SELECT episode_id, (SELECT timestamp FROM events WHERE episode = episode_id"
@@ -44,7 +44,7 @@ _CLOSED = (
 """The closed episodes in the order in which they were closed, with the time of the last step."""
 
 
-_SLICE, _READ_TOGETHER = 120, 8
+_SLICE, _READ_TOGETHER = 80, 8
 """How many steps the region model learns at the end of an episode while it has more to learn, and
 how many episodes are read of the record at once."""
 
@@ -342,13 +342,13 @@ class LearnedModels:
             return False
         changed = list[int]()
         try:
-            changes = self.record.journal(seq)
+            changes = self.record.journal(seq, but=_ADDS)
         except DamagedStoreError:
             return False
         for *_, op, body in changes:
             if op == "erase" or (op == "row" and any(one[0] == "events" for one in body)):
                 return False
-            if op not in _ADDS:
+            if op != "row":
                 changed += [one[0] for one in body]
         return not self._teach("event_id", changed)
 

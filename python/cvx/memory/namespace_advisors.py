@@ -109,10 +109,11 @@ class Kept:
             if not lock.acquire(blocking=False):
                 return
             try:
-                if models is None or models.taken_back or not models.unchanged_since(self.since):
+                if models is None or models.taken_back:
                     return
                 made = state(models)
-                if made is None:
+                # Asked last: it reads all that was written since, however little is learned yet.
+                if made is None or not models.unchanged_since(self.since):
                     return
                 with suppress(OSError, TypeError, ValueError):
                     write_state(folder, record, {**self._of(), "steps": steps}, made)
