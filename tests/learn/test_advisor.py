@@ -450,25 +450,3 @@ def test_an_open_episode_learns_from_its_own_steps_on_numbers() -> None:
     assert (foreign["left"].trials, foreign["right"].trials) == (0, 0)
     assert own["left"].value == pytest.approx(-1.0, abs=0.05)
     assert advisor.choose("own", list(own.values())).action == "right"
-
-
-@pytest.mark.requirement("B11")
-def test_actions_that_are_called_another_way_each_time_are_known_by_what_they_share() -> None:
-    fits = {"oak chest": "brass", "iron gate": "copper", "stone vault": "bone"}
-    metals, signs = ("brass", "copper", "bone", "tin"), "bdfgklmnprst"
-    embedder, draw, won = LexicalEmbedder(), random.Random(3), []
-    advisor = Advisor(seed=0, embed=embedder.embed)
-    for number in range(120):
-        lock = draw.choice(list(fits))
-        keys = [
-            f"try the {metal} key tagged {''.join(draw.choice(signs) + 'a' for _ in range(3))}"
-            for metal in draw.sample(metals, 4)
-        ]
-        text = f"You stand before the {lock}."
-        view, name = Observation(text, embedder.embed([text])[0]), str(number)
-        advisor.begin(name, goal="open it", task="open it")
-        action = str(advisor.choose(name, advisor.options(name, view, keys)).action)
-        won.append(action.split()[2] == fits[lock])
-        advisor.step(name, view, action, float(won[-1]))
-        advisor.end(name)
-    assert sum(won[-40:]) >= 34

@@ -12,8 +12,8 @@ import numpy as np
 from cvx.learn.transition_counts import Floats, Ints
 
 _START = {
-    "everywhere": 0.02, "action": 0.05, "words": 0.25, "near": 0.1, "state": 0.1,
-    "own": 0.025, "beta": 5.0, "likeness": 0.5,
+    "everywhere": 0.02, "action": 0.05, "words": 0.25, "near": 0.1, "own": 0.05,
+    "beta": 5.0, "likeness": 0.1,
 }  # fmt: skip
 
 _LEAST = {"own": math.log(0.02)}
@@ -21,9 +21,6 @@ _LEAST = {"own": math.log(0.02)}
 
 _MODESTY = 20.0
 """How much the middle of what is possible weighs in the mean; a pair tried once weighs as much."""
-
-_Pairs = tuple[Floats, Ints, Ints]
-"""Features of states, numbers of actions and of states."""
 
 
 @dataclass
@@ -36,8 +33,6 @@ class Sample:
         Of the states: one column a word, then a vector.
     actions : ndarray of shape (n,), int
         Their numbers.
-    states : ndarray of shape (n,), int
-        The numbers of the states; below 0 where a state is new.
     worth : ndarray of shape (n,)
     noise : ndarray of shape (n,)
         Variance of each worth, from how often it was counted.
@@ -45,7 +40,6 @@ class Sample:
 
     features: Floats
     actions: Ints
-    states: Ints
     worth: Floats
     noise: Floats
 
@@ -54,10 +48,9 @@ class GaussianProcess:
     """A Gaussian process over (state, action) whose weights follow the evidence.
 
     The covariance of two pairs adds up what they share: being in this task at all, the action,
-    the words of their states (linear, each word with a relevance of its own that is learned),
-    being near each other and being in the very same state, in which actions of which each is done
-    only once tell of each other by their likeness alone. Where no part explains anything,
-    all that is left is what a pair has of its own, and the prediction is broad.
+    the words of their states (linear, each word with a relevance of its own that is learned) and
+    being near each other. Where no part explains anything, all that is left is what a pair has of
+    its own, and the prediction is broad.
 
     Parameters
     ----------
@@ -92,10 +85,8 @@ class GaussianProcess:
             "solved": [self._whitener, self._alpha],
         }
 
-    def restore(
-        self, told: Mapping[str, Any], features: Floats, actions: Ints, states: Ints
-    ) -> None:
-        """Take over what was saved, with features, actions and states of its sample."""
+    def restore(self, told: Mapping[str, Any], features: Floats, actions: Ints) -> None:
+        """Take over what was saved, with the features and actions of its sample."""
         self.logs = {name: float(told["logs"][name]) for name in _START}
         self._names, self.lam, self._next = told["words"]
         self._turn, self.centre, self.scale = told["told"]
@@ -105,7 +96,7 @@ class GaussianProcess:
             n = len(features)
             if self._whitener.shape != (n, n) or {len(worth), len(noise), len(self._alpha)} != {n}:
                 raise ValueError(f"a sample of {n} was solved for another one")
-            self._sample = Sample(features, actions, states, worth, noise)
+            self._sample = Sample(features, actions, worth, noise)
 
     @property
     def fitted(self) -> bool:
@@ -122,31 +113,30 @@ class GaussianProcess:
         """Return the relevance of each column: those of words are learned."""
         return np.concatenate([self.lam, np.ones(x.shape[1] - len(self.lam))])
 
-    def _overlap(self, a: _Pairs, b: _Pairs, like: Floats) -> tuple[Floats, ...]:
-        """Return what pairs share: action, likeness of actions, words, distance, state."""
-        (xa, aa, sa), (xb, ab, sb) = a, b
+    def _overlap(
+        self, xa: Floats, aa: Ints, xb: Floats, ab: Ints, like: Floats
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return what pairs share: the action, likeness of actions, words, distance."""
         same = (aa[:, None] == ab[None, :]).astype(np.float64)
         scaled = xa * self._relevances(xa)
         linear = scaled @ xb.T
         norms_a, norms_b = (scaled * xa).sum(1), (xb * self._relevances(xb) * xb).sum(1)
         away = np.maximum(norms_a[:, None] + norms_b[None, :] - 2.0 * linear, 0.0)
-        there = ((sa[:, None] == sb[None, :]) & (sa[:, None] >= 0)).astype(np.float64)
-        return same, like[np.ix_(aa, ab)], linear, away, there
+        return same, like[np.ix_(aa, ab)], linear, away
 
     @staticmethod
-    def _kernel(logs: dict[str, float], overlap: tuple[Floats, ...]) -> Floats:
-        same, like, linear, away, there = overlap
+    def _kernel(logs: dict[str, float], overlap: tuple[Floats, Floats, Floats, Floats]) -> Floats:
+        same, like, linear, away = overlap
         w = {name: float(np.exp(value)) for name, value in logs.items()}
         shared = w["near"] * np.exp((-0.5 * w["beta"]) * away)
         shared += w["words"] * linear
         shared += w["action"]
-        shared += w["state"] * there
         shared *= np.maximum(same, min(0.95, w["likeness"]) * like)
         shared += w["everywhere"]
         return np.asarray(shared)
 
     def _solve(
-        self, logs: dict[str, float], overlap: tuple[Floats, ...],
+        self, logs: dict[str, float], overlap: tuple[Floats, Floats, Floats, Floats],
         noise: Floats, y: Floats,
     ) -> tuple[float, Floats, Floats]:  # fmt: skip
         k = self._kernel(logs, overlap)
@@ -189,11 +179,9 @@ class GaussianProcess:
         self.scale = 0.5 * float(np.abs(spread).max(initial=0.0))
         self.scale = max(self.scale, 0.25 * (most - least))
         y = spread / self.scale
-        noise = sample.noise / self.scale**2
-        scaled = Sample(sample.features, sample.actions, sample.states, y, noise)
-        x = sample.features
-        pairs = x, sample.actions, sample.states
-        overlap = self._overlap(pairs, pairs, like)
+        scaled = Sample(sample.features, sample.actions, y, sample.noise / self.scale**2)
+        x, a = sample.features, sample.actions
+        overlap = self._overlap(x, a, x, a, like)
         found = self._solve(self.logs, overlap, scaled.noise, y)
         names = list(_START)
         # Where all are worth the same, evidence would only shrink what parts may explain.
@@ -218,7 +206,9 @@ class GaussianProcess:
         variance = np.maximum(1.0 / diagonal - scaled.noise, 1e-4)
         return self.centre + self.scale * mean, variance * self.scale**2
 
-    def _learn_relevance(self, x: Floats, inverse: Floats, overlap: tuple[Floats, ...]) -> None:
+    def _learn_relevance(
+        self, x: Floats, inverse: Floats, overlap: tuple[Floats, Floats, Floats, Floats]
+    ) -> None:
         """Move each word's relevance to where the evidence draws it; the next fit uses it."""
         same = np.maximum(overlap[0], min(0.95, float(np.exp(self.logs["likeness"]))) * overlap[1])
         w = float(np.exp(self.logs["words"]))
@@ -227,28 +217,23 @@ class GaussianProcess:
         expected = w * self.lam * (((inverse * same) @ x) * x).sum(0)
         self._next = np.clip(self.lam * np.sqrt((fitted + 0.3) / (expected + 0.3)), 0.01, 30.0)
 
-    def predict(
-        self, features: Floats, actions: Ints, states: Ints, like: Floats
-    ) -> tuple[Floats, Floats]:
+    def predict(self, features: Floats, actions: Ints, like: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance of pairs that were not learned from.
 
         Parameters
         ----------
         features : ndarray of shape (n, d)
         actions : ndarray of shape (n,), int
-        states : ndarray of shape (n,), int
-            Below 0 where a state is new.
         like : ndarray of shape (actions, actions)
         """
         w = {name: float(np.exp(value)) for name, value in self.logs.items()}
         x = features
         size = (x * self._relevances(x) * x).sum(1)
-        own = w["everywhere"] + w["action"] + w["words"] * size + w["near"] + w["state"] + w["own"]
+        own = w["everywhere"] + w["action"] + w["words"] * size + w["near"] + w["own"]
         if self._sample is None:
             return np.full(len(x), self.centre), own * self.scale**2
         s = self._sample
-        overlap = self._overlap((x, actions, states), (s.features, s.actions, s.states), like)
-        k = self._kernel(self.logs, overlap)
+        k = self._kernel(self.logs, self._overlap(x, actions, s.features, s.actions, like))
         mean = k @ self._alpha
         v = self._whitener @ k.T
         variance = np.maximum(own - np.square(v).sum(0), 1e-4)

@@ -135,17 +135,10 @@ class Actions:
 
     @property
     def like(self) -> Floats:
-        """How much more alike two actions are than most, of shape (actions, actions), in [0, 1].
-
-        What all share ("try the ... key tagged ...") tells none from another: two are 0 where they
-        are no more alike than the mean of all, and 1 where they say the same.
-        """
-        size = len(self.names)
-        if len(self._like) != size:
+        """How alike two actions are, of shape (actions, actions), in [0, 1]."""
+        if len(self._like) != len(self.names):
             table = np.array(self._vectors)
-            like = np.clip(table @ table.T, 0.0, 1.0)
-            usual = float(like.sum() - like.trace()) / max(1, size * (size - 1))
-            self._like = np.clip((like - usual) / max(1e-9, 1.0 - usual), 0.0, 1.0)
+            self._like = np.clip(table @ table.T, 0.0, 1.0)
         return self._like
 
 
@@ -396,8 +389,7 @@ class Task:
         if self.parts.process and self.process.fitted:
             at = np.array([self.actions.number(action) for action in actions])
             x = np.repeat(self.features_of(key, vector), size, axis=0)
-            state = np.full(size, self.states.get(key, -1))
-            mean, variance = self.process.predict(x, at, state, self.actions.like)
+            mean, variance = self.process.predict(x, at, self.actions.like)
         else:
             seen = self.counts.n.all > 0
             mean = np.full(size, float(self.mean.all[seen].mean()) if seen.any() else low)
@@ -771,10 +763,10 @@ class Task:
             self.mean.all[:] = float(np.mean(target[tried]))
             self.variance.all[:] = max(float(np.var(target[tried])), 0.05 * scale)
 
-    def _sampled(self, pairs: Ints) -> tuple[Floats, Ints, Ints]:
-        """Return the features of the states of pairs, their actions and the states."""
-        states = self.counts.state.all[pairs]
-        return self.features(states.tolist()), self.counts.action.all[pairs], states
+    def _sampled(self, pairs: Ints) -> tuple[Floats, Ints]:
+        """Return the features of the states of pairs, and their actions."""
+        counts = self.counts
+        return self.features(counts.state.all[pairs].tolist()), counts.action.all[pairs]
 
     def _ends(self, target: Floats) -> tuple[float, float]:
         """Return least and most that an action can be worth: what was seen, and 0."""
@@ -805,26 +797,17 @@ class Task:
         if not (self.parts.process and self.process.fitted):
             self.mean.all[new], self.variance.all[new] = low, (high - low) ** 2 / 12
             return
+        # Many pairs look the same to the process: each kind is asked for once.
         own, action = self.counts.state.all[new], self.counts.action.all[new]
-        # Many pairs look the same to the process: each kind is asked for once. States of which it
-        # learned a pair are each a kind of their own.
-        learned = {*self.counts.state.all[self._fitted_on].tolist()}
         states, at = np.unique(own, return_inverse=True)
         looks: dict[Hashable, int] = {}
-        seen = np.array(
-            [
-                looks.setdefault(s if s in learned else self._look(s), len(looks))
-                for s in states.tolist()
-            ]
-        )
+        seen = np.array([looks.setdefault(self._look(s), len(looks)) for s in states.tolist()])
         _, first, which = np.unique(
             seen[at] * (len(self.actions.names) + 1) + action,
             return_index=True, return_inverse=True,
         )  # fmt: skip
         parts = [
-            self.process.predict(
-                self.features(own[some].tolist()), action[some], own[some], self.actions.like
-            )
+            self.process.predict(self.features(own[some].tolist()), action[some], self.actions.like)
             for some in np.array_split(first, 1 + len(first) // _MOST_TOLD)
         ]
         mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
