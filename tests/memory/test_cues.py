@@ -2,7 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from cvx import Cue, Edge, LexicalEmbedder, Memory
@@ -130,7 +132,8 @@ def test_a_preset_is_one_of_those_and_stands_alone() -> None:
 def test_ids_are_no_cue() -> None:
     memory = Memory(embedder=LexicalEmbedder())
     ids = memory.add_many(["one", "two", "three"])
-    for cue in (ids, ids.tolist(), Cue(vector=ids)):
+    cues: tuple[Any, ...] = (ids, ids.tolist(), Cue(vector=ids.astype(np.float32)))
+    for cue in cues:
         with pytest.raises(InvalidVectorError, match=r"3 numbers, this memory's have 512.*no cue"):
             memory.recall(cue)
         with pytest.raises(InvalidVectorError, match="ids are no cue"):

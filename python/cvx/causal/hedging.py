@@ -92,14 +92,15 @@ _CORRECTION = re.compile(
     re.IGNORECASE,
 )
 _OTHERWISE = re.compile(
-    r"n['\u2019]t\b|\b(?:not|no longer|any ?more|instead|nicht|nicht mehr|kein\w{0,2}|sondern"
+    r"n['\u2019]t\b|\b(?:not|no longer|any ?more|instead|nicht|kein\w{0,2}|sondern"
     r"|stattdessen)\b",
     re.IGNORECASE,
 )
 
 
-def said_again(text: str) -> float:
-    """Return how much of an earlier text one must repeat to be its correction, not its effect.
+@lru_cache(maxsize=16_384)
+def least_repeated(text: str) -> float:
+    """Return how much of an earlier text this one must repeat to be its correction.
 
     Returns
     -------
@@ -109,11 +110,11 @@ def said_again(text: str) -> float:
 
     Examples
     --------
-    >>> said_again("No, it's Tuesday: the dentist comes on Tuesday.") < 0.5
+    >>> least_repeated("No, it's Tuesday: the dentist comes on Tuesday.") < 0.5
     True
-    >>> said_again("The dentist does not come on Monday.")
+    >>> least_repeated("The dentist does not come on Monday.")
     0.6
-    >>> said_again("No trains ran on Monday.") > 1
+    >>> least_repeated("No trains ran on Monday.") > 1
     True
     """
     if _OF_CAUSE.search(text):

@@ -329,8 +329,9 @@ def opened(
 
 
 def _note_made(folder: Path, embedder: Embedder) -> None:
-    known = "" if embedder.info()["semantic"] else "; its embedder knows spelling, not meaning"
-    note(f"made a new memory in {folder}" + (known and f"{known} (see --embedder)"))
+    semantic = embedder.info()["semantic"]
+    of_spelling = "" if semantic else "; its embedder knows spelling, not meaning (see --embedder)"
+    note(f"made a new memory in {folder}{of_spelling}")
 
 
 def embedder_for(known: Description | None, spec: str | None, *, embeds: bool) -> Embedder:

@@ -1,4 +1,4 @@
-"""Looks natively, and quickly, for texts that are worth a closer look."""
+"""A native check of many texts for words of an order to a model, before any pattern is asked."""
 
 from cvx._cvx import may_hide_orders
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cvx.arguments import a_share
 from cvx.causal.cosine import cosine
-from cvx.causal.hedging import LEFT_OPEN, said_again, stated
+from cvx.causal.hedging import LEFT_OPEN, least_repeated, stated
 from cvx.causal.judges.protocol import Judgement, Pair
 from cvx.errors import InvalidVectorError
 
@@ -151,9 +151,11 @@ def leaves_open(cause: str, effect: str) -> bool:
     >>> leaves_open("The dentist comes on Monday", "No, the dentist comes on Tuesday")
     True
     """
-    earlier = content_words(cause)
-    if earlier and len(earlier & content_words(effect)) >= said_again(effect) * len(earlier):
-        return True
+    least = least_repeated(effect)
+    if least <= 1.0:
+        earlier = content_words(cause)
+        if earlier and len(earlier & content_words(effect)) >= least * len(earlier):
+            return True
     rest, opened = stated(effect)
     if not opened:
         return False
