@@ -127,9 +127,10 @@ class EpisodeView:
     ) -> Iterator[tuple[Basis, bool, Sequence[Beta | None]]]:
         """Yield what other routes tell of actions, and whether to try them in that order."""
         task = self.task
-        if task.flat:
+        agreed = task.parts.others and task.others_agree()
+        if task.flat or agreed:
             told = [task.elsewhere(moment.state, action) for action in actions]
-            yield "other tasks", task.parts.others and task.others_agree(), told
+            yield "other tasks", agreed, told
         for basis, route in task.routes.items():
             yield basis, True, route(moment, actions)
 
@@ -147,12 +148,15 @@ class EpisodeView:
             return {}
         low, high = task.range()
         width, found = high - low, dict[int, Basis]()
+        # Else what is sure elsewhere, but not here, would never be tried: it counts less the more
+        # often this state was met.
+        doubt = 1.0 if task.flat else 1.0 + sum(menu.n)
         for basis, leads, beliefs in self._opinions(moment, [menu.actions[i] for i in untried]):
             for i, belief in zip(untried, beliefs, strict=True):
                 if belief is None:
                     continue
                 a, b = belief.alpha, belief.beta
-                spread = width**2 * a * b / ((a + b) ** 2 * (a + b + 1.0))
+                spread = doubt * width**2 * a * b / ((a + b) ** 2 * (a + b + 1.0))
                 before, mean = menu.variance[i], low + width * belief.mean
                 # A task of which nothing was told expects nothing itself.
                 share = 1.0 if task.untold and i not in found else before / (before + spread)

@@ -309,6 +309,9 @@ class Advisor:
             for known in self._tasks.values():
                 known.ready()
                 known.blame(run.task, policy, acted if known is task else ())
+        if not task.episodes:
+            # Tasks are as old as what they know, not as the first question about them.
+            self._tasks.pop(run.task, None)
         self._tasks[run.task] = task
         self._apart.pop(run.task, None)
         for source in self.source_trust.close(run):
