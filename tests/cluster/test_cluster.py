@@ -281,7 +281,14 @@ def test_a_namespace_moves_while_four_write_to_it(nodes: LocalCluster, tmp_path:
         step = run.act("look", observation="a hall")
         run.end(1.0)
         ray.get(memory._coordinator.settle.remote())
-        assert late.id >> 36 == memory._client.layout.moved["moving"]
+        shard = memory._client.layout.moved["moving"]
+        assert late.id >> 36 == shard
+        # Its hosts use the index that was made before it was sent: who writes would wait for them.
+        for name in memory._client.layout.places[shard].hosts():
+            made = memory._client.hosts[name].__ray_call__.remote(
+                lambda host, shard: host._stores[shard].memory._shared.store.replica.rebuilds, shard
+            )
+            assert ray.get(made) == 0
         there = {event.id for event in memory.events(namespace="moving")}
         assert len(there) == told.acknowledged + told.size + 2
         assert {late.id, step.id} <= there

@@ -606,6 +606,48 @@ def test_a_copy_answers_with_the_ids_of_what_others_made_public(tmp_path: Path) 
 
 
 @pytest.mark.requirement("B22")
+def test_after_an_erase_others_are_told_of_what_changed_and_which_ids_are_left(
+    tmp_path: Path,
+) -> None:
+    with pair(tmp_path) as both:
+        ids = [both.call("add", f"fact {n}", visibility="public").id for n in range(9)]
+        seq = both.primary.public_since(0).tail
+        both.call("erase", ids[:1])
+        both.call("update", ids[1], text="another fact")
+        told = both.primary.public_since(seq)
+        assert [event.text for event, _ in told.events] == ["another fact"]
+        assert told.whole == ids[1:]
+        # Who knows nothing yet is told everything, but of namespaces that have left.
+        first = both.primary.public_since(0)
+        assert [event.id for event, _ in first.events] == first.whole == ids[1:]
+        both.primary.gone.add("")
+        assert both.primary.public_since(seq)[1:] == ([], [])
+
+
+@pytest.mark.requirement("B22")
+def test_what_a_host_receives_of_a_shard_is_its_owners_alone(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "sent", **SETTINGS) as memory:
+        memory.add("the key is under the pot")
+    host = Host("a", str(tmp_path), SETTINGS, 1, None, "space")
+    files = [tmp_path / "sent" / "memory.db", *(tmp_path / "sent" / "index").iterdir()]
+    assert len(files) == 3
+    for file in files:
+        name, whole = str(file.relative_to(tmp_path / "sent")), file.read_bytes()
+        for at in range(0, len(whole), 4_096):
+            first = file == files[0] and at == 0
+            host.receive(7, name, whole[at : at + 4_096], first=first)
+    folder = tmp_path / "a" / "shard-00007"
+    there = [one for one in folder.rglob("*") if one.is_file()]
+    assert len(there) == 3
+    assert {one.stat().st_mode & 0o777 for one in there} == {0o600}
+    host.follow(7, 0, 5)
+    # The index that came with it is the one that is used.
+    assert host.of(7, "memory._shared.store.replica.index.stats")["nodes"] == 1
+    assert host.of(7, "memory._shared.store.replica.rebuilds.bit_length") == 0
+    host.close()
+
+
+@pytest.mark.requirement("B22")
 def test_what_others_may_see_is_not_taken_where_another_host_leads_by_now(tmp_path: Path) -> None:
     with pair(tmp_path) as both, Memory(embedder=LexicalEmbedder(32)) as other:
         event = replace(other.add("everybody knows", visibility="public"), event_id=7)

@@ -129,25 +129,26 @@ def take_public(
     new: list[Event] = []
     aliases: list[list[str]] = []
     record = memory.record
-    for event, words in public.events:
-        number = event.id
-        copy = replace(
-            event,
-            event_id=None,
-            node=None,
-            recorded=None,
-            episode_id=None,
-            metadata={**event.metadata, ORIGIN: number},
-            state="active",
-        )
-        if number in origins:
-            _renew(memory, origins[number], event, copy.metadata, words)
-        elif event.state == "active" and not record.events([number]):
-            new.append(copy)
-            aliases.append(words)
-    if new:
+    # Synced once, however many there are.
+    with record.together():
+        for event, words in public.events:
+            number = event.id
+            copy = replace(
+                event,
+                event_id=None,
+                node=None,
+                recorded=None,
+                episode_id=None,
+                metadata={**event.metadata, ORIGIN: number},
+                state="active",
+            )
+            if number in origins:
+                _renew(memory, origins[number], event, copy.metadata, words)
+            elif event.state == "active" and not record.events([number]):
+                new.append(copy)
+                aliases.append(words)
         ids = memory.add_many(new, aliases=aliases if any(aliases) else None, again=True)
-        origins.update((int(e.metadata[ORIGIN]), n) for e, n in zip(new, ids.tolist(), strict=True))
+    origins.update((int(e.metadata[ORIGIN]), n) for e, n in zip(new, ids.tolist(), strict=True))
     if public.whole is not None:
         left = {*public.whole}
         there = [local for origin, local in origins.items() if origin not in left]
