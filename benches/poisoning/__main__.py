@@ -7,8 +7,8 @@ written anew after the papers named in `benches.poisoning.talks`. The defences w
 development set (texts, conversations, worlds, seed); what counts is the held-out one, which has
 others. Needs CVX_DATA for the conversations.
 
-The short form takes the held-out set, the main attacks, a label of their own and two seeds of the
-worlds: some ten minutes on an idle machine. ``--all`` takes every set, attack and label, and each
+The short form takes the held-out set, the main attacks, a label of their own and one seed of the
+worlds. ``--all`` takes every set, attack and label, and each
 defence alone, which takes hours.
 """
 

@@ -380,17 +380,9 @@ ATTACKS: dict[str, Attack] = {
     "word lists": stuffed,
     "word lists, vectors": given,
 }
-QUICK = (
-    "PoisonedRAG",
-    "question reworded",
-    "question, then answer",
-    "MemoryGraft",
-    "MINJA",
-    "AgentPoison",
-    "trigger phrase",
-    "topic as dialogue",
-)
-"""Attacks of the short form."""
+QUICK = ("topic as dialogue", "trigger phrase", "AgentPoison", "MINJA", "MemoryGraft")
+"""Attacks of the short form: those that reach a question each with five copies take half a minute
+for each of three seeds, most of it to erase what was planted."""
 LABELS = {"own": ("chat", "web"), "the user's": ("chat", "chat"), "none": ("", "")}
 """The source of the honest memories and of the hostile ones."""
 
@@ -484,5 +476,7 @@ def attacked(
                 five[at].append(sum(hits) / 5)
             of_all[at].append(won / asked)
         memory.erase(sorted(hostile))
-    columns = zip(first, five, of_all, strict=True)
-    return [Reached(*(float(np.mean(one)) for one in each), len(each[0])) for each in columns]
+    return [
+        Reached(float(np.mean(one)), float(np.mean(two)), float(np.mean(three)), len(one))
+        for one, two, three in zip(first, five, of_all, strict=True)
+    ]

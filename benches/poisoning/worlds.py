@@ -150,13 +150,7 @@ ATTACKS: dict[str, tuple[Plant | None, float]] = {
 }
 
 
-QUICK = (
-    "none planted",
-    "MemoryGraft",
-    "MemoryGraft, claims 100",
-    "MemoryGraft, ten labels",
-    "MemoryGraft, nearby",
-)
+QUICK = ("none planted", "MemoryGraft", "MemoryGraft, ten labels")
 """Attacks of the short form."""
 
 
@@ -227,10 +221,10 @@ def helped(name: str, label: str, seed: int) -> float:
 def measured(name: str, *, whole: bool) -> dict[str, Any]:
     """Measure attacks in the worlds of a set, and print the table.
 
-    Every attack under every label with all seeds, or some under a label of their own with two.
+    Every attack under every label with all seeds, or some under a label of their own with one.
     """
     names, seeds, bait = SETS[name]
-    seeds = seeds if whole else seeds[:2]
+    seeds = seeds if whole else seeds[:1]
     print(f"\n== worlds, {name}: {', '.join(names)}; seeds {list(seeds)}")
     print(f"{'':<12}{'label':<14}{'':<26}{'bait taken, %':>14}{'regret':>9}")
     report: dict[str, Any] = {}
