@@ -11,10 +11,11 @@ import errno
 import math
 import operator
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from functools import partial, wraps
-from inspect import signature
+from inspect import Parameter, signature
 from numbers import Real
 from pathlib import Path
 from reprlib import Repr
@@ -50,14 +51,21 @@ def checked(**checks: Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
     >>> walk(name=3)
     Traceback (most recent call last):
     cvx.errors.InvalidInputError: name is 3: give a str
+    >>> walk(dept=3)
+    Traceback (most recent call last):
+    TypeError: walk() has no parameter 'dept': did you mean depth? It takes depth, name
     """
 
     def decorated(method: Callable[P, R]) -> Callable[P, R]:
-        names = list(signature(method).parameters)
+        parameters = signature(method).parameters
+        names = list(parameters)
         places = [(names.index(name), name, check) for name, check in checks.items()]
+        takes_any = any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values())
 
         @wraps(method)
         def call(*args: Any, **options: Any) -> R:
+            if not (takes_any or options.keys() <= parameters.keys()):
+                raise _unknown_parameter(method, names, options)
             given = list(args)
             for place, name, check in places:
                 if place < len(given):
@@ -69,6 +77,19 @@ def checked(**checks: Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return call
 
     return decorated
+
+
+def _unknown_parameter(
+    method: Callable[..., Any], names: Sequence[str], options: Mapping[str, Any]
+) -> TypeError:
+    """Return the error for a keyword that a method does not have: the nearest, and all it has."""
+    unknown = next(name for name in options if name not in names)
+    near = get_close_matches(unknown, names, 1)
+    hint = f"did you mean {near[0]}? It" if near else "it"
+    return TypeError(
+        f"{method.__qualname__}() has no parameter {unknown!r}: {hint} takes "
+        + ", ".join(name for name in names if name != "self")
+    )
 
 
 def check_fields(thing: object, **checks: Check) -> None:

@@ -12,7 +12,7 @@ from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError, StoreError
 from cvx.learn.advisor.action_values import EpisodeView
 from cvx.learn.advisor.source_trust import SourceTrust
-from cvx.learn.advisor.task_model import Actions, Foresight, Parts, Task
+from cvx.learn.advisor.task_model import LOOK_BACK, Actions, HistoryTest, Parts, Task
 from cvx.learn.advisor.types import (
     LEAST_REWARD,
     MOST_REWARD,
@@ -112,7 +112,8 @@ class Advisor:
         if task is None:
             task = self._tasks[name] = self._new(name, self.history or 0)
             if self.history is None:
-                task.foresight = Foresight()
+                task.history_test = HistoryTest()
+                task.with_history = self._new(name, LOOK_BACK)
         return task
 
     def _new(self, name: str, history: int) -> Task:
@@ -140,9 +141,11 @@ class Advisor:
         """Return a task learned again with the history, and goals, that tell its states apart."""
         task = self._new(old.name, old.wanted_history)
         task.unit, task.goal, task.by_goal = old.unit, old.goal, old.by_goal or by_goal
+        if old.with_history is not None and not task.history:
+            task.with_history = self._new(old.name, LOOK_BACK)
         for run in self._whole([run for run in self._past if run.task == old.name]):
             task.learn(run)
-        task.foresight = old.foresight
+        task.history_test = old.history_test
         return task
 
     def options(
@@ -170,8 +173,23 @@ class Advisor:
             actions = task.known_actions(run, observation)
             if not actions:
                 return []
-        view = self._view(run, task)
-        found = view.options(observation, actions)
+        found = run.asked = self._offered(run, task, observation, actions)
+        explored = self._explored(run, task)
+        if explored is not task:
+            run.asked = self._offered(run, explored, observation, actions)
+        told = [
+            replace(option, source=self.source_trust.alone(run, observation, option.action))
+            if option.trials
+            else option
+            for option, _ in found.values()
+        ]
+        return sorted(told, key=lambda option: (not option.known, -option.value))
+
+    def _offered(
+        self, run: Run, task: Task, observation: Observation, actions: Sequence[Hashable]
+    ) -> dict[Hashable, tuple[ActionValue, float]]:
+        """Return what a task tells of actions, with hearsay behind what is known to pay as well."""
+        found = self._view(run, task).options(observation, actions)
         run.behind = self._hearsay(run, observation, found)
         for action, best in run.behind.items():
             (option, bold), (known, hope) = found[action], found[best]
@@ -180,14 +198,7 @@ class Advisor:
                 replace(option, value=value, low=min(option.low, value)),
                 min(bold, math.nextafter(hope, -math.inf)),
             )
-        run.asked = found
-        told = [
-            replace(option, source=self.source_trust.alone(run, observation, option.action))
-            if option.trials
-            else option
-            for option, _ in found.values()
-        ]
-        return sorted(told, key=lambda option: (not option.known, -option.value))
+        return found
 
     def _hearsay(
         self,
@@ -214,12 +225,25 @@ class Advisor:
                 behind[one] = best.action
         return behind
 
+    def _explored(self, run: Run, task: Task) -> Task:
+        """Return what an episode explores by: its task, or the same with a history, by a draw."""
+        if run.by_history is None:
+            run.by_history = self._draws_history(run, task)
+        return (run.by_history and task.with_history) or task
+
+    def _draws_history(self, run: Run, task: Task) -> bool:
+        test, other = task.history_test, task.with_history
+        # Of what is no text it learns nothing.
+        if test is None or other is None or other.episodes < task.episodes:
+            return False
+        return test.draw(random.Random(f"{self.seed} {run.episode} history"))
+
     def _view(self, run: Run, task: Task) -> EpisodeView:
         """Return what an open episode sees, up to date with its steps and with the others."""
         task.ready()
-        view: EpisodeView | None = run.view
+        view: EpisodeView | None = run.views.get(task.history)
         if view is None or view.version != task.episodes or view.task is not task:
-            view = run.view = EpisodeView(task, run)
+            view = run.views[task.history] = EpisodeView(task, run)
         while view.noted < len(run.steps):
             view.note(view.noted)
         return view
@@ -264,7 +288,7 @@ class Advisor:
             As ``options`` returned them last.
         """
         run = self.running(episode)
-        view = self._view(run, self._task_of(run))
+        view = self._view(run, self._explored(run, self._task_of(run)))
         return view.chances([option.action for option in options], run.behind)
 
     def step(
@@ -303,8 +327,8 @@ class Advisor:
         run.menu = None
         paid = reward if abs(reward) >= LEAST_REWARD else 0.0
         run.steps.append(Step(observation, action, paid, menu))
-        if run.view is not None:
-            self._view(run, run.view.task)
+        for view in [*run.views.values()]:
+            self._view(run, view.task)
 
     def end(
         self,
@@ -337,8 +361,9 @@ class Advisor:
         task.unit = unit
         del self._open[episode]
         run.outcome, run.last, run.truncated = outcome, observation, truncated
-        policy, total = self.parts.decay, sum(step.reward for step in run.steps)
-        if policy is not None and (total if outcome is None else outcome) <= 0.5:
+        policy = self.parts.decay
+        earned = sum(step.reward for step in run.steps) if outcome is None else outcome
+        if policy is not None and earned <= 0.5:
             acted = task.pairs_of(run)
             for known in self._tasks.values():
                 known.ready()
@@ -347,8 +372,11 @@ class Advisor:
         self._apart.pop(run.task, None)
         self._reconsider(self.source_trust.close(run))
         task = self._tasks[run.task]
+        if task.history_test is not None and run.weight > 0.0:
+            # Drawn again, as whoever is only told of the episode would.
+            task.history_test.earn(self._draws_history(run, task), earned)
         task.learn(run)
-        if run.view is not None:
+        if run.views:
             # Whoever asked will ask again: the plan is made now, not while the next one waits.
             task.ready()
         run.forget_view()
@@ -412,6 +440,8 @@ class Advisor:
         for one in told["tasks"]:
             name, *_, history = one["task"]
             task = self._tasks[name] = self._new(name, history)
+            if one["with_history"] is not None:
+                task.with_history = self._new(name, LOOK_BACK)
             task.restore(one, names)
         self.source_trust = SourceTrust.restored(told["sources"])
 

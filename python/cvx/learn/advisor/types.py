@@ -152,7 +152,8 @@ class Run:
     menu: tuple[Hashable, ...] | None = None
     asked: dict[Hashable, tuple[ActionValue, float]] = field(default_factory=dict)
     behind: dict[Hashable, Hashable] = field(default_factory=dict)
-    view: Any = None
+    views: dict[int, Any] = field(default_factory=dict)
+    by_history: bool | None = None
     share: float = 1.0
     left_out: bool = False
     bare: bool = False
@@ -165,6 +166,6 @@ class Run:
 
     def forget_view(self) -> None:
         """Drop what only an open episode needs."""
-        self.view = None
+        self.views = {}
         self.asked, self.behind = {}, {}
         self.menu = None
