@@ -19,12 +19,15 @@ from experiments.cluster.local import QUICK
 Row = tuple[str, str, str]
 """What was measured, its value, and the bound that it is to keep."""
 _WIDTH = 56
+_LOST = "something that was acknowledged is lost, or there twice"
 
 
 def main() -> None:
     """Start a cluster on this machine, kill nodes, and print what came of it and what it costs."""
     asked = argparse.ArgumentParser(prog="python -m experiments.cluster", description=__doc__)
-    asked.add_argument("--kills", type=int, default=2, help="nodes that die (50 every night)")
+    asked.add_argument(
+        "--kills", type=int, default=2, help="nodes that die (50 every night; 0: none)"
+    )
     asked.add_argument("--table", action="store_true", help="measure costs too, and simulate")
     asked.add_argument("--events", type=int, default=5_000, help="in each shard, for the table")
     asked.add_argument("--moved", type=int, default=10_000, help="memories that move (100000)")
@@ -55,12 +58,16 @@ def _rows(given: argparse.Namespace) -> Iterator[Row]:
     from cvx.embed import LexicalEmbedder
     from experiments.cluster.local import local_cluster
 
-    folder = Path(tempfile.mkdtemp(prefix="cvx-cluster-"))
     options: dict[str, Any] = {"embedder": LexicalEmbedder()}
-    with local_cluster(3) as nodes:
+    with (
+        tempfile.TemporaryDirectory(prefix="cvx-cluster-", ignore_cleanup_errors=True) as root,
+        local_cluster(3) as nodes,
+    ):
+        folder = Path(root)
         print("three nodes are up; four write, one reads", flush=True)
-        yield from _killed(folder / "kills", nodes, given.kills, options)
-        yield _load()
+        if given.kills:
+            yield from _killed(folder / "kills", nodes, given.kills, options)
+            yield _load()
         if given.table:
             # Before the move, which fills the machine: what a call costs is asked of a quiet one.
             yield from _costs(folder / "costs", given)
@@ -90,7 +97,7 @@ def _killed(folder: Path, nodes: Any, kills: int, options: dict[str, Any]) -> It
     yield "reads, without an answer, partial", read, "0 without"
     yield "slowest read (deadline 1 s)", f"{max(told.reads_s):.2f} s", "1 s"
     if told.lost or told.twice:
-        raise SystemExit("something that was acknowledged is lost, or there twice")
+        raise SystemExit(_LOST)
 
 
 def _moved(folder: Path, size: int, options: dict[str, Any]) -> Iterator[Row]:
@@ -107,6 +114,8 @@ def _moved(folder: Path, size: int, options: dict[str, Any]) -> Iterator[Row]:
     )
     taken = ", ".join(f"{1e3 * moved.quantile(q):.0f} ms" for q in (0.5, 0.99, 1.0))
     yield "writes meanwhile: p50, p99, longest", taken, "p99 200 ms"
+    if moved.lost or moved.twice:
+        raise SystemExit(_LOST)
 
 
 def _costs(folder: Path, given: argparse.Namespace) -> Iterator[Row]:

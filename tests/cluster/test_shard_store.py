@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import pickle
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +23,7 @@ from cvx.cluster.layout import Layout, Place
 from cvx.cluster.namespace_rows import NamespaceRows, carve
 from cvx.cluster.public_events import Public, take_public
 from cvx.cluster.replication import Change, Row, apply, copy_to
-from cvx.cluster.shard_store import Duty, MovedAwayError, ShardStore, Shipment
+from cvx.cluster.shard_store import MovedAwayError, ShardStore, Shipment
 from cvx.cluster.snapshots import Archive, restore
 from cvx.embed import LexicalEmbedder
 from cvx.errors import (
@@ -43,8 +45,8 @@ WORDS = "rain flood cellar drain key pot door bridge rope lamp".split()  # noqa:
 class Pair:
     """A shard and one copy of it, which are joined as a host joins them."""
 
-    def __init__(self, folder: Path, duty: Duty) -> None:
-        self.primary = ShardStore(3, folder / "primary", SETTINGS, duty, self._ship)
+    def __init__(self, folder: Path, least: int) -> None:
+        self.primary = ShardStore(3, folder / "primary", SETTINGS, least, self._ship)
         self.primary.lead(1)
         self.number = 0
         self.copy = self._joined(folder / "copy")
@@ -53,7 +55,7 @@ class Pair:
         number = self.primary.begin_joining("copy")
         folder.mkdir()
         copy_to(self.primary.memory.record, folder / "memory.db")
-        copy = ShardStore(3, folder, SETTINGS, Duty(), self._ship)
+        copy = ShardStore(3, folder, SETTINGS, 1, self._ship)
         copy.follow(self.primary.epoch, number)
         self.primary.end_joining(
             "copy",
@@ -86,8 +88,8 @@ def check(problem: str) -> None:
 
 
 @contextmanager
-def pair(folder: Path, duty: Duty | None = None) -> Iterator[Pair]:
-    both = Pair(folder, duty or Duty(2))
+def pair(folder: Path, least: int = 2) -> Iterator[Pair]:
+    both = Pair(folder, least)
     try:
         yield both
     finally:
@@ -183,7 +185,7 @@ def test_a_copy_that_leads_goes_on_where_its_shard_stopped(tmp_path: Path) -> No
         both.call("episode.act", number, "take the rope", observation="a gorge")
         last = both.call("add", "the last word")
         both.copy.lead(2)
-        both.copy.duty = Duty(1)
+        both.copy.least = 1
         told = both.copy.call("new", "add", None, ["after it"], {})
         assert told.id > last.id
         assert told.recorded > last.recorded
@@ -201,7 +203,7 @@ def test_a_request_that_comes_twice_is_done_once(tmp_path: Path) -> None:
         assert both.ask("r", "add", "once") == first
         both.copy.lead(2)
         # Who leads now knows what was answered, and to what; by itself it is one host of two.
-        both.copy.duty = Duty(2)
+        both.copy.least = 2
         with pytest.raises(ReplicaLostError, match="on 1 of 2 hosts"):
             both.copy.call("r", "add", None, ["once"], {})
         both.copy.copies = ["another"]
@@ -249,7 +251,7 @@ def test_a_forged_origin_that_is_stored_stands_for_nothing(tmp_path: Path) -> No
         assert both.primary.origins == {}
         assert both.call("get", known.id).text == "ana's will"
         assert len({one.id for one in both.call("events", namespace="mallory")}) == 5
-        both.primary.duty = Duty(1)
+        both.primary.least = 1
         both.call("erase", [known.id])
         texts = {event.text for event in memory.record.events()}
         assert texts == {"mallory's", "a word"}
@@ -276,7 +278,7 @@ def test_changes_that_come_together_leave_what_they_leave_one_by_one(tmp_path: P
 
         take, both.send = both.send, hold  # type: ignore[method-assign]
         write_at_random(both, 60, seed=5)
-        both.copy = ShardStore(3, both.copy.folder, SETTINGS, Duty(), hold)
+        both.copy = ShardStore(3, both.copy.folder, SETTINGS, 1, hold)
         both.copy.follow(1, held[0][0] - 1)
         assert take("copy", held) == ""
         assert_same_rows(both)
@@ -302,6 +304,34 @@ def test_no_write_waits_for_the_index_where_nobody_reads(
 
 
 @pytest.mark.requirement("B22")
+def test_no_write_waits_for_who_brings_the_index_level(tmp_path: Path) -> None:
+    # The index of a shard follows once a second: it takes in thousands after an `add_many`.
+    with pair(tmp_path) as both:
+        key = both.call("add", "the key is under the pot", key="k")
+        began, ended = threading.Event(), threading.Event()
+
+        def take_in() -> None:
+            with both.primary.memory.record.reading():
+                began.set()
+                ended.wait(60)
+
+        reader = threading.Thread(target=take_in)
+        reader.start()
+        began.wait()
+        try:
+            with ThreadPoolExecutor(1) as writers:
+                told = writers.submit(both.call, "add", "the hat is on the hook").result(30)
+        finally:
+            ended.set()
+            reader.join()
+        assert (told.id, told.version) == (key.id + 1, 1)
+        # What is a version of another event knows the earlier ones, as before.
+        later = both.call("add", "the key is in the drawer", key="k")
+        assert (later.id, later.version) == (key.id, 2)
+        assert [one.text for one in later.history] == ["the key is under the pot"]
+
+
+@pytest.mark.requirement("B22")
 def test_a_shard_of_another_epoch_is_not_taken_from(tmp_path: Path) -> None:
     with pair(tmp_path) as both:
         both.call("add", "known to both")
@@ -321,7 +351,7 @@ def test_writes_fail_where_one_node_is_left_unless_told_otherwise(tmp_path: Path
         with pytest.raises(ReplicaLostError, match="on 1 of 2 hosts: wait"):
             both.call("add", "one copy")
         assert len(both.primary.memory) == 0
-        both.primary.duty = Duty(2, degraded=True)
+        both.primary.least = 1
         assert both.call("add", "one copy").id == (3 << 36) + 1
 
 
@@ -366,7 +396,7 @@ def test_a_clock_that_went_backwards_orders_nothing_anew(tmp_path: Path) -> None
         told = [both.call("add", f"later {n}").recorded for n in range(3)]
         assert ahead < told[0] < told[1] < told[2]
         both.copy.lead(2)
-        both.copy.duty = Duty(1)
+        both.copy.least = 1
         after = both.copy.call("r", "add", None, ["on another node"], {})
         assert after.recorded > told[2]
 
@@ -431,7 +461,7 @@ def test_a_shard_takes_nothing_of_a_namespace_that_left_it(tmp_path: Path) -> No
 
 
 def test_a_copy_that_was_pruned_answers_and_leads_no_more(tmp_path: Path) -> None:
-    old, new = (Host(name, str(tmp_path), SETTINGS, Duty(1), None, "space") for name in "ab")
+    old, new = (Host(name, str(tmp_path), SETTINGS, 1, None, "space") for name in "ab")
     for host in (old, new):
         host.lead(0, 1, new=True)
         host.answer((0, "r", "add", None, ["an old row"], {}))
@@ -455,7 +485,7 @@ def test_a_copy_that_was_pruned_answers_and_leads_no_more(tmp_path: Path) -> Non
 
 
 def test_a_host_that_leads_alone_acknowledges_nothing_unless_it_is_heard(tmp_path: Path) -> None:
-    host = Host("a", str(tmp_path), SETTINGS, Duty(1), f"file://{tmp_path}/bucket", "space")
+    host = Host("a", str(tmp_path), SETTINGS, 1, f"file://{tmp_path}/bucket", "space")
     host.lead(0, 1, new=True)
     add: Asked = (0, "r", "add", None, ["a row"], {})
     told = host.answer(add)
@@ -476,7 +506,7 @@ def test_a_host_that_leads_alone_acknowledges_nothing_unless_it_is_heard(tmp_pat
 
 def test_who_cannot_write_to_the_bucket_does_not_lead(tmp_path: Path) -> None:
     (tmp_path / "bucket").write_text("in the way")
-    host = Host("a", str(tmp_path), SETTINGS, Duty(1), f"file://{tmp_path}/bucket", "space")
+    host = Host("a", str(tmp_path), SETTINGS, 1, f"file://{tmp_path}/bucket", "space")
     with pytest.raises(OSError, match="bucket"):
         host.lead(0, 1, new=True)
     assert host.ping()["stores"][0][0] is False
@@ -499,13 +529,13 @@ def test_an_older_leader_spoils_nothing_in_the_bucket(tmp_path: Path) -> None:
         behind = Archive(url, 3, 1, old.primary.memory.record)
         behind.snapshot()
         old.copy.lead(2)
-        old.copy.duty = Duty(1)
+        old.copy.least = 1
         old.copy.archive = Archive(url, 3, 2, old.copy.memory.record)
         old.copy.archive.snapshot()
         old.copy.call("new", "add", None, ["by who leads"], {})
         old.copy.archive.flush()
         # The old one does not know yet, and writes what it never acknowledged.
-        old.primary.archive, old.primary.copies, old.primary.duty = behind, [], Duty(1)
+        old.primary.archive, old.primary.copies, old.primary.least = behind, [], 1
         old.call("add", "by who led")
         behind.flush()
         behind.snapshot()
@@ -573,6 +603,48 @@ def test_a_copy_answers_with_the_ids_of_what_others_made_public(tmp_path: Path) 
         both.primary.renew_public(0, Public(4, [(events[0], [])], [7]), {})
         assert both.copy.origins == both.primary.origins
         assert list(both.copy.origins) == [7]
+
+
+@pytest.mark.requirement("B22")
+def test_after_an_erase_others_are_told_of_what_changed_and_which_ids_are_left(
+    tmp_path: Path,
+) -> None:
+    with pair(tmp_path) as both:
+        ids = [both.call("add", f"fact {n}", visibility="public").id for n in range(9)]
+        seq = both.primary.public_since(0).tail
+        both.call("erase", ids[:1])
+        both.call("update", ids[1], text="another fact")
+        told = both.primary.public_since(seq)
+        assert [event.text for event, _ in told.events] == ["another fact"]
+        assert told.whole == ids[1:]
+        # Who knows nothing yet is told everything, but of namespaces that have left.
+        first = both.primary.public_since(0)
+        assert [event.id for event, _ in first.events] == first.whole == ids[1:]
+        both.primary.gone.add("")
+        assert both.primary.public_since(seq)[1:] == ([], [])
+
+
+@pytest.mark.requirement("B22")
+def test_what_a_host_receives_of_a_shard_is_its_owners_alone(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "sent", **SETTINGS) as memory:
+        memory.add("the key is under the pot")
+    host = Host("a", str(tmp_path), SETTINGS, 1, None, "space")
+    files = [tmp_path / "sent" / "memory.db", *(tmp_path / "sent" / "index").iterdir()]
+    assert len(files) == 3
+    for file in files:
+        name, whole = str(file.relative_to(tmp_path / "sent")), file.read_bytes()
+        for at in range(0, len(whole), 4_096):
+            first = file == files[0] and at == 0
+            host.receive(7, name, whole[at : at + 4_096], first=first)
+    folder = tmp_path / "a" / "shard-00007"
+    there = [one for one in folder.rglob("*") if one.is_file()]
+    assert len(there) == 3
+    assert {one.stat().st_mode & 0o777 for one in there} == {0o600}
+    host.follow(7, 0, 5)
+    # The index that came with it is the one that is used.
+    assert host.of(7, "memory._shared.store.replica.index.stats")["nodes"] == 1
+    assert host.of(7, "memory._shared.store.replica.rebuilds.bit_length") == 0
+    host.close()
 
 
 @pytest.mark.requirement("B22")

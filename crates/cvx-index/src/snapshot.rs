@@ -278,13 +278,39 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     }
 }
 
+/// So much is written before the disk has to have it.
+const SYNCED_AT_ONCE: usize = 8 << 20;
+
+/// A file that is synced part by part. To sync hundreds of megabytes at its end would keep whoever
+/// else syncs a file on that disk, such as a writer of a record, waiting for seconds.
+struct Synced {
+    file: File,
+    waiting: usize,
+}
+
+impl Write for Synced {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(&part[..part.len().min(SYNCED_AT_ONCE)])?;
+        self.waiting += written;
+        if self.waiting >= SYNCED_AT_ONCE {
+            self.file.sync_data()?;
+            self.waiting = 0;
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
 fn write_synced(
     file: File,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    write: impl FnOnce(&mut BufWriter<Synced>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut file = BufWriter::new(file);
+    let mut file = BufWriter::new(Synced { file, waiting: 0 });
     write(&mut file)?;
-    file.into_inner()?.sync_all()
+    file.into_inner()?.file.sync_all()
 }
 
 /// Makes a rename last. On Unix a folder is a file that can be synced; elsewhere there is no such.

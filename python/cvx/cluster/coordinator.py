@@ -22,7 +22,6 @@ from cvx.cluster import snapshots
 from cvx.cluster.host import LEASE_S, Host
 from cvx.cluster.layout import Layout, Place
 from cvx.cluster.public_events import Public
-from cvx.cluster.shard_store import Duty
 from cvx.errors import InvalidInputError, ReplicaLostError
 
 _PERIOD_S, _PING_S = 0.2, 0.5
@@ -118,7 +117,7 @@ class Coordinator:
 
     def _started(self, name: str) -> Any:
         plan = self._plan
-        duty = Duty(plan.replicas, plan.degraded_writes)
+        least = 1 if plan.degraded_writes else plan.replicas
         options = {
             "name": name,
             "namespace": plan.space,
@@ -133,7 +132,7 @@ class Coordinator:
         return (
             ray.remote(Host)
             .options(**options)
-            .remote(name, plan.path, plan.settings, duty, plan.snapshots, plan.space)
+            .remote(name, plan.path, plan.settings, least, plan.snapshots, plan.space)
         )
 
     @property

@@ -23,8 +23,10 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from cvx.cluster import replication, snapshots
 from cvx.cluster.client import packed, plain_error
 from cvx.cluster.namespace_rows import NamespaceRows, carve
-from cvx.cluster.shard_store import READS, Duty, ShardStore, Shipment
+from cvx.cluster.shard_store import READS, ShardStore, Shipment
 from cvx.errors import CvxError, ReplicaLostError, StoreNotFoundError
+from cvx.memory import Memory
+from cvx.store.files import make_folders, make_private
 
 SYNC_S = 3.0
 """So long a primary waits for a copy to sync a write."""
@@ -32,7 +34,7 @@ LEASE_S = 3.0
 """So long after a host was heard last may it acknowledge what no copy has; nobody leads before."""
 _HAND_S = 30.0
 _SEND_S, _ADOPT_S = 60.0, 600.0
-_CHUNK = 4 * 2**20
+_CHUNK = 2**20
 _NICE = 10
 _COPY = "copy-"
 
@@ -51,8 +53,8 @@ class Host:
         Where the folders of hosts are.
     settings : mapping
         As for ``Memory.open``.
-    duty : Duty
-        What each primary owes its copies.
+    least : int
+        On how many hosts a write must be synced.
     url : str or None
         Where snapshots go.
     space : str
@@ -64,12 +66,12 @@ class Host:
         name: str,
         root: str,
         settings: Mapping[str, Any],
-        duty: Duty,
+        least: int,
         url: str | None,
         space: str,
     ) -> None:
         self._name, self._root = name, Path(root) / name
-        self._settings, self._duty, self._space = dict(settings), duty, space
+        self._settings, self._least, self._space = dict(settings), least, space
         self._url = url
         self._born, self._heard = uuid.uuid4().hex, 0.0
         self._stores: dict[int, ShardStore] = {}
@@ -209,7 +211,7 @@ class Host:
             return self._send(store, host, shipments)
 
         store = self._stores[shard] = ShardStore(
-            shard, self._folder(shard), self._settings, self._duty, send, self._may_lead
+            shard, self._folder(shard), self._settings, self._least, send, self._may_lead
         )
         # The first writer would do it otherwise, and all others wait for it.
         with suppress(CvxError):
@@ -286,26 +288,28 @@ class Host:
         def hand(shipments: list[Shipment]) -> None:
             if moves:
                 shipments = [(n, kept.of(change), answers) for n, change, answers in shipments]
-            for host in hosts:
-                taken = self._peer(host).of.remote(to, "take", epoch, shipments)
-                if problem := ray.get(taken, timeout=_HAND_S):
+            taken = [peer.of.remote(to, "take", epoch, shipments) for peer in peers]
+            for host, problem in zip(hosts, ray.get(taken, timeout=_HAND_S), strict=True):
+                if problem:
                     raise ReplicaLostError(f"{host} cannot have shard {to}: {problem}")
 
         try:
-            # What is left in it is removed before writers wait.
-            with TemporaryDirectory(prefix=_COPY, dir=self._root) as folder:
-                copy = Path(folder) / "memory.db"
-                if not moves:
-                    replication.copy_to(store.memory.record, copy)
-                else:
-                    # In a process of its own: here it would hold up those that write.
-                    node = ray.get_runtime_context().get_node_id()
-                    carving = ray.remote(num_cpus=0, max_calls=1)(_carve).options(
-                        scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)
-                    )
-                    kept = ray.get(carving.remote(store.memory.record.path, copy, kept))
-                told = [self._send_file(copy, to, host, epoch, number) for host in hosts]
-                ray.get(told, timeout=_ADOPT_S)
+            peers = [self._peer(host) for host in hosts]
+            if moves:
+                # In a process of its own: here it would hold up those that write.
+                node = ray.get_runtime_context().get_node_id()
+                carving = ray.remote(num_cpus=0, max_calls=1)(_carve).options(
+                    scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)
+                )
+                # Settings of its own: in these the embedder has kept what it was asked here.
+                told = self._peer("coordinator").plan.remote()
+                source = store.memory.record.path
+                kept = ray.get(carving.remote(source, self._root, kept, told, peers, to, number))
+            else:
+                # What is left in it is removed before writers wait.
+                with TemporaryDirectory(prefix=_COPY, dir=self._root) as folder:
+                    replication.copy_to(store.memory.record, Path(folder) / "memory.db")
+                    _send_folder(Path(folder), peers, to, epoch, number)
             store.end_joining(key, hand, finish)
         except ray.exceptions.RayError as error:
             raise ReplicaLostError(
@@ -314,25 +318,21 @@ class Host:
         finally:
             store.stop_joining(key)
 
-    def _send_file(self, copy: Path, shard: int, host: str, epoch: int, number: int) -> Any:
-        peer, first = self._peer(host), True
-        with copy.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                ray.get(peer.receive.remote(shard, chunk, first=first), timeout=_SEND_S)
-                first = False
-        return peer.follow.remote(shard, epoch, number)
-
     # What other hosts say.
 
-    def receive(self, shard: int, chunk: bytes, *, first: bool) -> None:
-        """Take a piece of the record of a shard."""
-        folder = self._folder(shard)
+    def receive(self, shard: int, name: str, chunk: bytes, *, first: bool) -> None:
+        """Take a piece of a file of a shard, and have it on disk."""
+        file = self._folder(shard) / name
         if first:
             self.put_aside(shard)
             self.clear(shard)
-            folder.mkdir(parents=True)
-        with (folder / "memory.db").open("ab") as file:
-            file.write(chunk)
+        make_folders(file.parent)
+        make_private(file)
+        with file.open("ab") as target:
+            target.write(chunk)
+            target.flush()
+            # Now and not all at its end: who writes to that disk would wait for seconds.
+            os.fsync(target.fileno())
 
     def follow(self, shard: int, epoch: int, number: int | None = None) -> None:
         """Be a copy of a shard whose record is here, at a change of its primary."""
@@ -386,7 +386,41 @@ class Host:
         return problem
 
 
-def _carve(source: str, path: Path, kept: NamespaceRows) -> NamespaceRows:
-    """Carve in the background."""
+def _carve(
+    source: str,
+    root: Path,
+    kept: NamespaceRows,
+    told: Any,
+    peers: Sequence[Any],
+    shard: int,
+    number: int,
+) -> NamespaceRows:
+    """Carve a namespace out in the background, and send it to the hosts of its shard.
+
+    ``told`` is what the coordinator says of its plan.
+    """
     os.nice(_NICE)
-    return carve(source, path, kept)
+    plan, _ = told
+    with TemporaryDirectory(prefix=_COPY, dir=root) as folder:
+        carve(source, Path(folder) / "memory.db", kept)
+        # With its index, which each of them would make anew beside those that write.
+        Memory.open(folder, **plan.settings).close()
+        _send_folder(Path(folder), peers, shard, 0, number)
+    return kept
+
+
+def _send_folder(folder: Path, peers: Sequence[Any], shard: int, epoch: int, number: int) -> None:
+    """Send a store to hosts, which are copies from then on, at a change of its primary."""
+    files = [folder / "memory.db", *sorted((folder / "index").glob("*"))]
+    for file in files:
+        name, first = str(file.relative_to(folder)), file == files[0]
+        with file.open("rb") as source:
+            while chunk := source.read(_CHUNK):
+                part = ray.put(chunk)
+                ray.get(
+                    [peer.receive.remote(shard, name, part, first=first) for peer in peers],
+                    timeout=_SEND_S,
+                )
+                first = False
+    told = [peer.follow.remote(shard, epoch, number) for peer in peers]
+    ray.get(told, timeout=_ADOPT_S)

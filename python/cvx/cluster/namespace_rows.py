@@ -104,6 +104,8 @@ def carve(source_path: str, path: Path, kept: NamespaceRows) -> NamespaceRows:
     a history is shortened. Returns ``kept``, which knows its events now.
     """
     with read_only(Path(source_path)) as source, Record(path) as target:
+        # It is synced where it is received: until then it only competes with those that write.
+        target.database.connection().execute("PRAGMA synchronous = OFF")
         last: list[Row] = []
         for table, some in batches(source):
             if table == "journal":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -26,9 +27,10 @@ class Public(NamedTuple):
     tail : int
         The end of the journal that this goes up to.
     events : list of (Event, list of str)
-        As they are now, with their aliases.
+        Those that changed, as they are now, with their aliases.
     whole : list of int or None
-        Everything that others may see, where something was erased; None where nothing was.
+        The ids of everything that others may see, where something was erased; None where nothing
+        was.
     """
 
     tail: int
@@ -86,21 +88,23 @@ def public_since(record: Record, seq: int, gone: Collection[str] = ()) -> Public
             touched.update(event for event, *_ in body)
         elif op == "reward":
             touched.update(record.events_of_nodes([node for node, *_ in body]).values())
-    sql = f"SELECT event_id FROM events WHERE {_SEEN}"
-    if erased:
-        found = record.query(sql)
+    sql = (
+        f"SELECT event_id FROM events WHERE {_SEEN}"
+        " AND namespace NOT IN (SELECT value FROM json_each(?2))"
+    )
+    names = json.dumps(sorted(gone))
+    whole = [row[0] for row in record.query(sql, ("[]", names))] if erased else None
+    if changes is None:
+        ids = whole or []
     else:
-        found = record.query(f"{sql} AND event_id {AMONG}", (listed(touched),)) if touched else []
-    ids = [row[0] for row in found]
+        found = record.query(f"{sql} AND event_id {AMONG}", (listed(touched), names))
+        ids = [row[0] for row in found]
     words: dict[int, list[str]] = {}
     for number, text in record.query(
         f"SELECT event_id, text FROM aliases WHERE event_id {AMONG} ORDER BY node", (listed(ids),)
     ):
         words.setdefault(number, []).append(text)
-    events = [event for event in record.events(ids) if event.namespace not in gone]
-    return Public(
-        tail, [(e, words.get(e.id, [])) for e in events], [e.id for e in events] if erased else None
-    )
+    return Public(tail, [(e, words.get(e.id, [])) for e in record.events(ids)], whole)
 
 
 def take_public(
@@ -125,25 +129,26 @@ def take_public(
     new: list[Event] = []
     aliases: list[list[str]] = []
     record = memory.record
-    for event, words in public.events:
-        number = event.id
-        copy = replace(
-            event,
-            event_id=None,
-            node=None,
-            recorded=None,
-            episode_id=None,
-            metadata={**event.metadata, ORIGIN: number},
-            state="active",
-        )
-        if number in origins:
-            _renew(memory, origins[number], event, copy.metadata, words)
-        elif event.state == "active" and not record.events([number]):
-            new.append(copy)
-            aliases.append(words)
-    if new:
+    # Synced once, however many there are.
+    with record.together():
+        for event, words in public.events:
+            number = event.id
+            copy = replace(
+                event,
+                event_id=None,
+                node=None,
+                recorded=None,
+                episode_id=None,
+                metadata={**event.metadata, ORIGIN: number},
+                state="active",
+            )
+            if number in origins:
+                _renew(memory, origins[number], event, copy.metadata, words)
+            elif event.state == "active" and not record.events([number]):
+                new.append(copy)
+                aliases.append(words)
         ids = memory.add_many(new, aliases=aliases if any(aliases) else None, again=True)
-        origins.update((int(e.metadata[ORIGIN]), n) for e, n in zip(new, ids.tolist(), strict=True))
+    origins.update((int(e.metadata[ORIGIN]), n) for e, n in zip(new, ids.tolist(), strict=True))
     if public.whole is not None:
         left = {*public.whole}
         there = [local for origin, local in origins.items() if origin not in left]

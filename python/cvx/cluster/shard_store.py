@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from cvx.types import Event, Hit
 
 _KEPT_ANSWERS = 1_000
 _EPOCH = "cluster_epoch"
-_AT_ONCE = 100
+_AT_ONCE = 25
 READS = frozenset(
     (
         *("recall", "recall_many", "context", "why", "consequences", "get", "events", "count"),
@@ -82,22 +83,6 @@ Send = Callable[[str, Sequence[Shipment]], str]
 """Sends changes to a host, by its name; returns what went wrong, "" where they were synced."""
 
 
-@dataclass(slots=True)
-class Duty:
-    """How many hosts must sync a write, and whether it may be fewer.
-
-    Parameters
-    ----------
-    wanted : int
-        On how many hosts a write must be synced, this one included.
-    degraded : bool
-        Whether writes go on with fewer.
-    """
-
-    wanted: int = 1
-    degraded: bool = False
-
-
 class ShardStore:
     """One shard's store on one host, as the primary that takes writes or as a copy.
 
@@ -109,8 +94,8 @@ class ShardStore:
         Of its store.
     settings : mapping
         As for ``Memory.open``.
-    duty : Duty
-        How many copies, and what if there are fewer.
+    least : int
+        On how many hosts a write must be synced, this one included.
     send : Send
         By which a copy gets what is written.
     may_lead : callable
@@ -122,11 +107,11 @@ class ShardStore:
         shard: int,
         folder: Path,
         settings: Mapping[str, Any],
-        duty: Duty,
+        least: int,
         send: Send,
         may_lead: Callable[[], bool] = lambda: True,
     ) -> None:
-        self.shard, self.folder, self.duty = shard, folder, duty
+        self.shard, self.folder, self.least = shard, folder, least
         self._send, self._may_lead = send, may_lead
         self.number = 0
         self.copies: list[str] = []
@@ -191,7 +176,6 @@ class ShardStore:
                 # A record with a history: what is imported gets ids of this shard.
                 write.journal("kind", [])
         self.epoch, self.copies, self.gone = epoch, [*copies], {*gone}
-        self.origins = self._known_origins()
         record.refresh()
 
     def follow(self, epoch: int, number: int) -> None:
@@ -297,11 +281,11 @@ class ShardStore:
                 f"this host has shard {self.shard} alone and does not hear from the coordinator: "
                 "another may lead by now; ask again"
             )
-        if 1 + len(self.copies) >= self.duty.wanted or self.duty.degraded:
+        if 1 + len(self.copies) >= self.least:
             return
         why = "; ".join(f"{host}: {said}" for host, said in self.lost.items())
         raise ReplicaLostError(
-            f"shard {self.shard} is on {1 + len(self.copies)} of {self.duty.wanted} hosts"
+            f"shard {self.shard} is on {1 + len(self.copies)} of {self.least} hosts"
             f"{f' ({why})' if why else ''}: wait until another has it, or open the cluster with "
             "degraded_writes=True"
         )
@@ -467,18 +451,21 @@ class ShardStore:
         """
         waiting = self._joining[key]
 
-        def hand_over() -> None:
-            while some := waiting[:_AT_ONCE]:
-                hand(some)
-                del waiting[: len(some)]
+        def hand_some() -> None:
+            hand(some := waiting[:_AT_ONCE])
+            del waiting[: len(some)]
 
         while len(waiting) > 2:
-            hand_over()
+            began = time.monotonic()
+            hand_some()
+            # Half of the time is left to those that write.
+            time.sleep(time.monotonic() - began)
         # In the order in which shipping takes them.
         with self._shipping, self._writing:
             self.ship()
             self._check_leads()
-            hand_over()
+            while waiting:
+                hand_some()
             finish()
 
     def stop_joining(self, key: str) -> None:

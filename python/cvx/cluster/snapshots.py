@@ -10,6 +10,7 @@ from cvx.cluster import replication
 from cvx.cluster.replication import Change
 from cvx.extras import needs
 from cvx.store import Record
+from cvx.store.files import make_folders, make_private
 
 _MOST = 2_000
 """After so many changes a new snapshot takes the place of all before it."""
@@ -105,7 +106,8 @@ def restore(url: str, shard: int, folder: Path) -> bool:
     made = [place for place, one in enumerate(listed) if one.endswith(".db")]
     if not made:
         return False
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folders(folder)
+    make_private(folder / "memory.db")
     files.get_file(listed[made[-1]], str(folder / "memory.db"))
     with Record(folder / "memory.db") as record:
         for name in listed[made[-1] + 1 :]:

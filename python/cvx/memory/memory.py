@@ -501,10 +501,11 @@ class Memory:
             key=key,
         )
         placed = [timestamp is not None or vector is not None]
+        new = self._shared.record.told("next_event", int)
         (number,) = write_verbs.add_events(
             self._shared, [event], [aliases], again=again, placed=placed
         )
-        return self._shared.event(number, self._identity)
+        return self._shared.event(number, self._identity, new=number >= new)
 
     @checked(**_FIELDS)
     def _made(

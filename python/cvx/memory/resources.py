@@ -180,8 +180,11 @@ class Resources(Follower):
             with self.record.transaction() as write:
                 write.set_meta("embedder_spec", spec)
 
-    def event(self, event_id: int, identity: Identity) -> Event:
+    def event(self, event_id: int, identity: Identity, *, new: bool = False) -> Event:
         """Return an event by its id, whatever its state.
+
+        One that was just made, and so is ``new``, has no earlier versions: they are not asked for,
+        which waits for whoever brings the index level.
 
         Raises
         ------
@@ -191,7 +194,7 @@ class Resources(Follower):
         found = self.record.events([event_id])
         if not found or not identity.sees(found[0]):
             raise UnknownError(f"there is no event {event_id}: it was erased or never given")
-        return self.versioned(found)[0]
+        return found[0] if new else self.versioned(found)[0]
 
     def active_events(self, namespace: str) -> list[Event]:
         """Return the active events of a namespace."""

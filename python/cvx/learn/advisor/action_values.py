@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -268,8 +268,17 @@ class EpisodeView:
                 found.append((state, names[counts.action[pair]]))
         return found[:_BACK_UPS]
 
-    def chances(self, actions: Sequence[Hashable]) -> list[float]:
-        """Return how likely each action is the one to explore, over the draws of the posterior."""
+    def chances(
+        self, actions: Sequence[Hashable], behind: Mapping[Hashable, Hashable]
+    ) -> list[float]:
+        """Return how likely each action is the one to explore, over the draws of the posterior.
+
+        Parameters
+        ----------
+        actions : sequence of hashable
+        behind : mapping
+            Actions that come behind another one, whatever is drawn.
+        """
         task = self.task
         held = None if self._asked is None else self._menus.get(self._asked)
         if held is None or any(action not in held.at for action in actions):
@@ -286,7 +295,9 @@ class EpisodeView:
         low, _ = task.range()
         hope = np.clip(mean + z * spread, low, task.best) if not task.flat else task.best - 1e-3 * z
         share = np.where(n > 0, strength / (n + strength), 1.0)
-        best = (worth + share * (hope - mean)).argmax(1)
+        drawn = worth + share * (hope - mean)
+        drawn[:, [action in behind for action in actions]] = -np.inf
+        best = drawn.argmax(1)
         counts = np.bincount(best, minlength=len(at)) + 0.5
         return [float(x) for x in counts / counts.sum()]
 
