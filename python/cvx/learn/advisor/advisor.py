@@ -233,8 +233,8 @@ class Advisor:
 
     def _draws_history(self, run: Run, task: Task) -> bool:
         test, other = task.history_test, task.with_history
-        # Of what is no text it learns nothing.
-        if test is None or other is None or other.episodes < task.episodes:
+        # Of what is no text it learns nothing; and who knows nothing looks about in plain states.
+        if test is None or other is None or other.episodes < max(task.episodes, 1):
             return False
         return test.draw(random.Random(f"{self.seed} {run.episode} history"))
 

@@ -724,7 +724,8 @@ class Task:
             # It would have gone on: from about here, as nothing else is known.
             last = states[-1]
         if run.steps and run.steps[0].observation.text is not None:
-            if self.with_history is not None:
+            # An int names a state exactly: it has no vector, and hides nothing.
+            if self.with_history is not None and run.steps[0].observation.vector is not None:
                 self.with_history.unit, self.with_history.by_goal = self.unit, self.by_goal
                 self.with_history.learn(run)
             if self.history_test is not None:
