@@ -1,11 +1,15 @@
 """Poisoning attacks on recall and on advice: how far planted memories get.
 
-    python -m benches.poisoning [--only talks worlds] [--out runs/bench/poisoning.json]
+    python -m benches.poisoning [--all] [--only talks worlds] [--out runs/bench/poisoning.json]
 
 1,000 honest memories and 10 hostile ones, through `Memory` with its defaults. The attacks are
 written anew after the papers named in `benches.poisoning.talks`. The defences were written on the
 development set (texts, conversations, worlds, seed); what counts is the held-out one, which has
 others. Needs CVX_DATA for the conversations.
+
+The short form takes the held-out set, the main attacks, a label of their own and one seed of the
+worlds. ``--all`` takes every set, attack and label, and each
+defence alone, which takes hours.
 """
 
 from __future__ import annotations
@@ -36,8 +40,8 @@ SETS = {
 DEFENCES = ("echoes", "crowds", "orders", "hubs", "copies", "shares")
 
 
-def of_talks(data: Path, name: str, embedder: Any) -> dict[str, Any]:
-    """Measure every attack under every label, with the defences and without."""
+def of_talks(data: Path, name: str, embedder: Any, *, whole: bool) -> dict[str, Any]:
+    """Measure attacks with the defences and without: all under every label, or the main ones."""
     kit, conversations, seeds = SETS[name]
     told = talks.talk(data, conversations)
     marked = [reads_like_an_order(order) for order in kit.orders]
@@ -45,7 +49,8 @@ def of_talks(data: Path, name: str, embedder: Any) -> dict[str, Any]:
     print(f"\n== {name}: {len(told.turns)} turns, {len(told.asked)} questions, seeds {seeds}")
     print(f"orders marked {sum(marked)} of {len(marked)}, honest turns marked {sum(false)}")
     report: dict[str, Any] = {"orders": [sum(marked), len(marked)], "false": sum(false)}
-    for label, (good, bad) in talks.LABELS.items():
+    for label in talks.LABELS if whole else ("own",):
+        good, bad = talks.LABELS[label]
         memory, ids = talks.remembered(told, good, embedder)
         plans = {way: talks.plain(memory, way) for way in [("all",), ()]}
         honest = [talks.evidence(memory, told, ids, plan) for plan in plans.values()]
@@ -56,13 +61,12 @@ def of_talks(data: Path, name: str, embedder: Any) -> dict[str, Any]:
         )
         print(f"{'':<26}{'of the attacked cues, %':^34}{'of all cues, %':>16}")
         print(f"{'':<26}{'first, without':>16}{'with':>6}{'of 5':>7}{'with':>6}{'with':>16}")
-        for attack in talks.ATTACKS:
-            found = [
-                talks.mean_of(
-                    talks.attacked(memory, told, kit, attack, bad, seed, plan) for seed in seeds
-                )
-                for plan in plans.values()
+        for attack in talks.ATTACKS if whole else talks.QUICK:
+            runs = [
+                talks.attacked(memory, told, kit, attack, bad, seed, [*plans.values()])
+                for seed in seeds
             ]
+            found = [talks.mean_of(each) for each in zip(*runs, strict=True)]
             report[label][attack] = found
             print(
                 f"{attack:<26}{100 * found[0].first:>16.1f}{100 * found[1].first:>6.1f}"
@@ -85,7 +89,9 @@ def taken_out(data: Path, name: str, embedder: Any) -> dict[str, Any]:
     memory, ids = talks.remembered(told, good, embedder)
     for without in ("", *DEFENCES, "all"):
         plan = talks.plain(memory, (without,) if without else ())
-        row = [talks.attacked(memory, told, kit, attack, bad, seeds[0], plan) for attack in chosen]
+        row = [
+            talks.attacked(memory, told, kit, attack, bad, seeds[0], [plan])[0] for attack in chosen
+        ]
         honest = talks.evidence(memory, told, ids, plan)[0]
         report[without or "none"] = [*row, honest]
         print(
@@ -101,7 +107,7 @@ def told(report: dict[str, Any]) -> list[Figure]:
     """Return what docs/figures.md says of the held-out part."""
     figures = []
     found = report.get("talks", {}).get("held-out", {})
-    for label in talks.LABELS if found else ():
+    for label in [one for one in talks.LABELS if one in found]:
         before, after = (100 * one[0] for one in found[label]["honest"])
         figures.append(
             Figure(
@@ -111,15 +117,16 @@ def told(report: dict[str, Any]) -> list[Figure]:
                 after >= before - 0.5,
             )
         )
-        for attack in talks.ATTACKS:
-            off, on = found[label][attack]
+        for attack, (off, on) in found[label].items():
+            if attack == "honest":
+                continue
             figures.append(
                 Figure(
-                    f"Poisoning, label {label}, {attack}: hostile first of all cues, %; of those "
-                    "attacked without and with defences",
-                    f"{100 * on.of_all:.1f}; {100 * off.first:.1f} / {100 * on.first:.1f}",
-                    "5.0 of all cues",
-                    on.of_all <= 0.05,
+                    f"Poisoning, label {label}, {attack}: hostile first of the attacked cues, %, "
+                    "without and with defences; of all cues",
+                    f"{100 * off.first:.1f} / {100 * on.first:.1f}; {100 * on.of_all:.1f}",
+                    "5.0 of the attacked cues",
+                    on.first <= 0.05,
                 )
             )
     return [*figures, *worlds.told(report.get("worlds", {}))]
@@ -129,11 +136,13 @@ def main() -> int:
     """Print the tables and leave the report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", choices=("talks", "worlds"))
+    parser.add_argument("--all", action="store_true", help="every set, attack and label: hours")
     parser.add_argument("--minilm", action="store_true", help="with MiniLM instead of the default")
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "bench" / "poisoning.json")
     args = parser.parse_args()
     warnings.simplefilter("ignore", LexicalOnlyWarning)
     report: dict[str, Any] = {}
+    sets = [*SETS] if args.all else ["held-out"]
     data = os.environ.get("CVX_DATA")
     if not args.only or "talks" in args.only:
         if not data or not Path(data).is_dir():
@@ -144,11 +153,15 @@ def main() -> int:
                 from benches.recalling.minilm import minilm
 
                 embedder = minilm()
-            report["talks"] = {name: of_talks(Path(data), name, embedder) for name in SETS}
-            report["taken out"] = {name: taken_out(Path(data), name, embedder) for name in SETS}
+            report["talks"] = {
+                name: of_talks(Path(data), name, embedder, whole=args.all) for name in sets
+            }
+            if args.all:
+                report["taken out"] = {name: taken_out(Path(data), name, embedder) for name in sets}
     if not args.only or "worlds" in args.only:
-        report["worlds"] = {name: worlds.measured(name) for name in SETS}
-    leave(args.out, "Poisoning", "python -m benches.poisoning", told(report), **report)
+        report["worlds"] = {name: worlds.measured(name, whole=args.all) for name in sets}
+    command = "python -m benches.poisoning" + " --all" * args.all
+    leave(args.out, "Poisoning", command, told(report), **report)
     return 0
 
 

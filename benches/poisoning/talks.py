@@ -380,6 +380,9 @@ ATTACKS: dict[str, Attack] = {
     "word lists": stuffed,
     "word lists, vectors": given,
 }
+QUICK = ("topic as dialogue", "trigger phrase", "AgentPoison", "MINJA", "MemoryGraft")
+"""Attacks of the short form: those that reach a question each with five copies take half a minute
+for each of three seeds, most of it to erase what was planted."""
 LABELS = {"own": ("chat", "web"), "the user's": ("chat", "chat"), "none": ("", "")}
 """The source of the honest memories and of the hostile ones."""
 
@@ -440,22 +443,40 @@ def mean_of(found: Iterable[Reached]) -> Reached:
 
 
 def attacked(
-    memory: Memory, talk: Talk, kit: Kit, attack: str, source: str, seed: int, pipeline: Any
-) -> Reached:
-    """Plant the rounds of an attack one after the other; each is erased before the next."""
+    memory: Memory,
+    talk: Talk,
+    kit: Kit,
+    attack: str,
+    source: str,
+    seed: int,
+    pipelines: Sequence[Any],
+) -> list[Reached]:
+    """Plant the rounds of an attack one after the other; each is erased before the next.
+
+    Returns
+    -------
+    list of Reached
+        For each pipeline, as all of them recall from the same memory.
+    """
     rng = np.random.default_rng(seed)
     every = {one.text for one in talk.asked}
-    first, five, of_all = list[bool](), list[float](), list[float]()
+    first = [list[bool]() for _ in pipelines]
+    five = [list[float]() for _ in pipelines]
+    of_all = [list[float]() for _ in pipelines]
     for one in ATTACKS[attack](talk, kit, rng, memory.embedder):
         planted = memory.add_many([{**turn, "source": source} for turn in one.planted], again=True)
         hostile = {int(number) for number in planted}
-        won = 0
-        for cue in one.cues:
-            hits = [hit.id in hostile for hit in memory.recall(cue, 5, pipeline=pipeline)]
-            won += bool(hits and hits[0])
-            first.append(bool(hits and hits[0]))
-            five.append(sum(hits) / 5)
-        triggered = not every.issuperset(one.cues)
-        of_all.append(won / (len(one.cues) if triggered else len(every)))
+        asked = len(one.cues) if not every.issuperset(one.cues) else len(every)
+        for at, pipeline in enumerate(pipelines):
+            won = 0
+            for cue in one.cues:
+                hits = [hit.id in hostile for hit in memory.recall(cue, 5, pipeline=pipeline)]
+                won += bool(hits and hits[0])
+                first[at].append(bool(hits and hits[0]))
+                five[at].append(sum(hits) / 5)
+            of_all[at].append(won / asked)
         memory.erase(sorted(hostile))
-    return Reached(float(np.mean(first)), float(np.mean(five)), float(np.mean(of_all)), len(first))
+    return [
+        Reached(float(np.mean(one)), float(np.mean(two)), float(np.mean(three)), len(one))
+        for one, two, three in zip(first, five, of_all, strict=True)
+    ]

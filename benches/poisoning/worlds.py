@@ -150,6 +150,10 @@ ATTACKS: dict[str, tuple[Plant | None, float]] = {
 }
 
 
+QUICK = ("none planted", "MemoryGraft", "MemoryGraft, ten labels")
+"""Attacks of the short form."""
+
+
 def lived(
     name: str,
     bait: str,
@@ -214,16 +218,19 @@ def helped(name: str, label: str, seed: int) -> float:
     )
 
 
-def measured(name: str, seeds: Sequence[int] | None = None) -> dict[str, Any]:
-    """Measure every attack under every label in the worlds of a set, and print the table."""
-    names, usual, bait = SETS[name]
-    seeds = usual if seeds is None else seeds
+def measured(name: str, *, whole: bool) -> dict[str, Any]:
+    """Measure attacks in the worlds of a set, and print the table.
+
+    Every attack under every label with all seeds, or some under a label of their own with one.
+    """
+    names, seeds, bait = SETS[name]
+    seeds = seeds if whole else seeds[:1]
     print(f"\n== worlds, {name}: {', '.join(names)}; seeds {list(seeds)}")
     print(f"{'':<12}{'label':<14}{'':<26}{'bait taken, %':>14}{'regret':>9}")
     report: dict[str, Any] = {}
     for world in names:
-        for label in LABELS:
-            for attack in ATTACKS:
+        for label in LABELS if whole else ("own",):
+            for attack in ATTACKS if whole else QUICK:
                 if attack == "none planted" and label != "own":
                     continue
                 runs = [lived(world, bait, attack, label, seed) for seed in seeds]
@@ -248,14 +255,21 @@ def measured(name: str, seeds: Sequence[int] | None = None) -> dict[str, Any]:
 
 def told(report: dict[str, Any]) -> list[Figure]:
     """Return what docs/figures.md says of the held-out part."""
-    found = report.get("held-out", {})
-    return [
-        Figure(
-            f"Poisoning of advice, {name}: decisions that took the planted action, %; regret",
-            f"{100 * followed:.2f}; {regret:.3f}",
-            "2.0",
-            followed <= 0.02,
+    figures = []
+    for name, (followed, regret) in report.get("held-out", {}).items():
+        world = name.split(", ")[0]
+        if name.endswith("honest helper"):
+            what = f"Poisoning of advice, {world}: regret without and with an honest helper"
+            figures.append(Figure(what, f"{followed:.3f} / {regret:.3f}"))
+            continue
+        usual = report["held-out"][f"{world}, own, none planted"][0]
+        figures.append(
+            Figure(
+                f"Poisoning of advice, {name}: decisions that took the planted action, %, where "
+                "none was planted and here; regret",
+                f"{100 * usual:.2f} / {100 * followed:.2f}; {regret:.3f}",
+                "2.0 more",
+                followed <= usual + 0.02,
+            )
         )
-        for name, (followed, regret) in found.items()
-        if not name.endswith("honest helper")
-    ]
+    return figures

@@ -14,6 +14,7 @@ __all__ = [
     "best_by_idf",
     "compact_json",
     "dense_columns",
+    "factors_json",
     "holds",
     "joined",
     "may_hide_orders",
@@ -399,6 +400,15 @@ def row_checksums(rows: Sequence[tuple[object, ...]]) -> list[int]:
     """The checksum of each row, without its last value.
 
     It is that of its bytes, then of the JSON of all values with the length of bytes in their place.
+    """
+
+def factors_json(names: Sequence[str], values: _Doubles, weights: _Doubles) -> str:
+    """Name, value and weight of what has a value or a weight, as `compact_json` has lists of them.
+
+    Raises
+    ------
+    InvalidInputError
+        Not one value and weight for each name.
     """
 
 def compact_json(value: object) -> str:

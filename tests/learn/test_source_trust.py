@@ -119,6 +119,52 @@ def test_advice_of_one_source_says_so_and_its_copies_count_less() -> None:
     assert "alone" not in str(_advice(few, "blue door"))
 
 
+@pytest.mark.requirement("B15")
+@pytest.mark.parametrize(("pays", "best"), [(1.0, "push"), (0.95, "push"), (0.5, "sign the paper")])
+def test_what_others_promise_comes_behind_what_pays_as_well(pays: float, best: str) -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    for door in _DOORS:
+        _play(memory, door, "knock", 0.0)
+        for _ in range(3):
+            _play(memory, door, "push", pays)
+    for door in _DOORS[:3]:
+        _play(memory, door, "sign the paper", 1.0, "web")
+    # The last door is one that the other source does not tell of.
+    for door in _DOORS:
+        episode = memory.episode("get out")
+        advice = episode.advise(door, ["push", "sign the paper", "knock"])
+        chosen = dict(zip([one.action for one in advice], advice.chances, strict=True))
+        episode.discard()
+        if door != _DOORS[3]:
+            assert advice.best.action == best
+        assert max(chosen, key=chosen.__getitem__) == best
+
+
+@pytest.mark.requirement("B15")
+def test_labels_that_nobody_knows_are_taken_for_what_such_labels_proved_to_be() -> None:
+    memory = _lived()
+    rooms = [f"room {at}" for at in range(10)]
+    for room in rooms:
+        _play(memory, room, "push", 0.5)
+    for door in _DOORS:
+        _play(memory, door, "take the stairs", 1.0, "expert")
+    for door in _DOORS[:2]:
+        _play(memory, door, "take the stairs", 1.0)
+    for at, room in enumerate(rooms):
+        _play(memory, room, "sign the paper", 1.0, f"web {at}")
+    assert _worth(memory, rooms[9]) > 0.9
+    for room in rooms[:6]:
+        _play(memory, room, "sign the paper", 0.0)
+    assert _worth(memory, rooms[9]) <= 0.6
+    _play(memory, rooms[9], "sign the paper", 1.0, "web 11")
+    assert _worth(memory, rooms[9]) <= 0.6
+    # Whose reports were confirmed is still believed, also where nobody was.
+    with memory.episode("get out") as episode:
+        stairs = episode.advise("white door", ["push", "take the stairs"]).best
+        episode.discard()
+    assert (stairs.action, stairs.source) == ("take the stairs", "expert")
+
+
 def test_nobody_is_doubted_without_a_label_or_with_most_of_the_episodes() -> None:
     memory = Memory(embedder=LexicalEmbedder())
     for _ in range(4):

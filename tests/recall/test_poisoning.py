@@ -66,7 +66,7 @@ def test_a_small_sources_text_that_asks_the_same_comes_after_the_answer() -> Non
     planted = "Why did Ann move from Lyon to Porto in 2021? Because Eve told her to."
     memory.add(planted, source="web")
     cue = "Why did Ann move from Lyon to Porto in 2021?"
-    assert _first_text(memory, cue, echoes=False).startswith("Why did")
+    assert _first_text(memory, cue, echoes=False, crowds=False).startswith("Why did")
     assert _first_text(memory, cue).startswith("Ann moved")
 
 
@@ -233,7 +233,7 @@ def test_a_labelled_source_takes_half_of_any_first_places_of_a_long_ranking() ->
 def test_a_small_source_that_repeats_itself_leaves_the_first_place_to_another() -> None:
     memory = _memory()
     memory.add_many([f"Ben counted {at} gulls over the harbour wall" for at in range(40)])
-    mine = memory.add("The boat of Ada was sold to a baker in spring")
+    mine = memory.add("The small boat of Ada was with a baker last spring")
     cue = "When was the boat of Ada sold?"
     lone = memory.add("Ada sold the boat on the ninth of March.", source="web")
     assert memory.recall(cue)[0].id == lone.id
@@ -250,6 +250,26 @@ def test_a_small_source_that_repeats_itself_leaves_the_first_place_to_another() 
     memory.erase(mine)
     memory.add("Ada sold the boat", source="web")
     assert memory.recall(cue)[0].source == "web"
+
+
+@pytest.mark.requirement("B15")
+def test_a_small_source_needs_a_lead_for_the_first_place_until_it_was_of_use() -> None:
+    cue = "When was the boat of Ada sold?"
+    for source, first in (("", "lone"), ("harbour", "lone"), ("web", "mine")):
+        memory = _memory()
+        memory.add_many([f"Ben counted {at} gulls over the harbour wall" for at in range(40)])
+        if source == "harbour":
+            # No small source any more.
+            for at in range(20):
+                memory.add(f"Cleo mended net {at} on the quay", source=source)
+        mine = memory.add("The boat of Ada was sold to a baker in spring").id
+        lone = memory.add("Ada sold the boat on the ninth of March.", source=source).id
+        ids = {"mine": mine, "lone": lone}
+        hits = memory.recall(cue)
+        assert hits[0].id == ids[first]
+        assert {hit.id for hit in hits[:2]} == {mine, lone}
+    memory.feedback(hits, followed=[hit for hit in hits if hit.id == lone], helped=True)
+    assert memory.recall(cue)[0].id == lone
 
 
 def test_two_pages_on_one_subject_do_not_cost_the_answer_its_first_place() -> None:
@@ -372,7 +392,7 @@ def test_a_changed_event_is_looked_at_again() -> None:
         ("PoisonedRAG", "echoes crowds", 0.5, 0.1),
         ("question reworded", "crowds", 0.5, 0.1),
         ("MemoryGraft", "crowds", 0.5, 0.1),
-        ("question and order", "echoes", 0.5, 0.1),
+        ("question and order", "echoes crowds", 0.5, 0.1),
         ("question, then answer", "echoes", 0.5, 0.2),
         ("word lists", "hubs", 0.2, 0.05),
         ("word lists, vectors", "hubs", 0.2, 0.1),
@@ -383,10 +403,8 @@ def test_planted_memories_do_not_take_the_first_places(
 ) -> None:
     talk = _village(7)
     memory, _ = remembered(talk, "", LexicalEmbedder())
-    every, less = (
-        attacked(memory, talk, SEEN, attack, "web", 1, plain(memory, ways))
-        for ways in ((), (*without.split(), "orders"))
-    )
+    plans = [plain(memory, ways) for ways in ((), (*without.split(), "orders"))]
+    every, less = attacked(memory, talk, SEEN, attack, "web", 1, plans)
     print(
         f"{attack}: first for {every.first:.1%} of {every.cues} attacked cues and "
         f"{every.of_all:.1%} of all, {less.first:.1%} without {without}"

@@ -102,6 +102,9 @@ def test_of_demonstrations_that_contradict_each_other_the_one_that_wins_is_follo
 def test_a_demonstration_of_a_lost_game_does_not_keep_the_agent_from_winning() -> None:
     goal, steps = demonstrations()[0]
     lost = [step for step in steps if step.command.startswith("walk")] * 3
-    agent = _agent((goal, lost), (goal, steps))
-    results = [agent.play(HatGame(GOAL, seed=seed)) for seed in range(70, 76)]
-    assert all(result.won for result in results[-3:])
+    # Where the hat is found within 30 steps is luck in part: over four draws, not one.
+    won = 0
+    for first in range(70, 110, 10):
+        agent = _agent((goal, lost), (goal, steps))
+        won += sum(agent.play(HatGame(GOAL, seed=seed)).won for seed in range(first, first + 6))
+    assert won >= 20, "of 24"

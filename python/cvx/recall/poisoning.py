@@ -35,9 +35,10 @@ _HELD = 0.85
 _FEWEST_WORDS = 5
 _SHARED, _SHARED_WORDS = 0.7, 4
 """Share of the cue's content words, and how many of them, that memories say alike."""
-_AGAIN, _SECOND, _SEEN = 3, 0.7, 16
+_AGAIN, _SECOND, _LEAD, _SEEN = 3, 0.7, 0.75, 16
 """For leaving the first place alone: how many words of the cue, or both of a cue of two; what share
-of the score takes that place; and how many hits are looked at, however many are asked for."""
+of the score takes that place from what was doubted or is said again, and from what is said once;
+and how many hits are looked at, however many are asked for."""
 _SMALL = 0.1
 """A labelled source that holds less than this share of the memories is a small one."""
 _DOUBT = 0.5
@@ -74,9 +75,10 @@ class Guard:
     crowds : bool, default True
         A question is seldom answered twice in its own words: where several memories of a labelled
         source that holds less than a tenth of the memories say the same four content words of the
-        cue or more, 70% of them, they lose half. Where one says three of them as another one does
-        (both of a cue of two), or was doubted, it leaves the first place to a memory that scores at
-        least 70% of it, of a source that is not so small or of no label.
+        cue or more, 70% of them, they lose half. One that says three of them (both of a cue of two)
+        needs a lead for the first place: it leaves it to a memory that scores at least 75% of it,
+        of a source that is not so small or of no label; what was of use scores higher and keeps it.
+        Where another one of its source says them, too, or it was doubted, 70% are enough.
     orders : bool, default True
         A text that reads like an order to a model loses half.
     hubs : bool, default True
@@ -155,13 +157,14 @@ class Guard:
         places = list(range(len(held)))
         if self.crowds and held[0] and share(held[0]) < _SMALL:
             head = rows[:_SEEN]
-            if any(doubt[order[0]] > 0 for _, doubt, _ in scored.doubts) or _repeated(view, head):
-                rivals = (
-                    at
-                    for at in range(1, len(head))
-                    if scores[at] >= _SECOND * scores[0] and share(held[at]) >= _SMALL
-                )
-                places.insert(0, places.pop(next(rivals, 0)))
+            doubted = any(doubt[order[0]] > 0 for _, doubt, _ in scored.doubts)
+            enough = (_SECOND if doubted else _enough(view, head)) * scores[0]
+            rivals = (
+                at
+                for at in range(1, len(head))
+                if scores[at] >= enough and share(held[at]) >= _SMALL
+            )
+            places.insert(0, places.pop(next(rivals, 0)))
         if not self.shares:
             return order[places]
         coming, back, taken, counts = deque(places), deque[int](), list[int](), Counter[int]()
@@ -249,15 +252,17 @@ def _crowding(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.bool_]:
     return out
 
 
-def _repeated(view: VisibleEvents, rows: IntArray) -> bool:
-    """Return whether the first text says words of the cue that another of its source says, too."""
+def _enough(view: VisibleEvents, rows: IntArray) -> float:
+    """Return what share of its score takes the first place from the first; infinity for nothing."""
     asked = set(content_words(view.cue.words()))
     least = max(2, min(_AGAIN, len(asked)))
     codes = view.corpus.sources[rows]
     first, *others = (
         asked.intersection(content_words(text)) for text in view.texts(rows[codes == codes[0]])
     )
-    return any(len(first & one) >= least for one in others)
+    if any(len(first & one) >= least for one in others):
+        return _SECOND
+    return _LEAD if len(first) >= least else math.inf
 
 
 def vectors_of(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.float32]:

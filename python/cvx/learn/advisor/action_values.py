@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -127,9 +127,10 @@ class EpisodeView:
     ) -> Iterator[tuple[Basis, bool, Sequence[Beta | None]]]:
         """Yield what other routes tell of actions, and whether to try them in that order."""
         task = self.task
-        if task.flat:
+        agreed = task.parts.others and task.others_agree()
+        if task.flat or agreed:
             told = [task.elsewhere(moment.state, action) for action in actions]
-            yield "other tasks", task.parts.others and task.others_agree(), told
+            yield "other tasks", agreed, told
         for basis, route in task.routes.items():
             yield basis, True, route(moment, actions)
 
@@ -147,12 +148,15 @@ class EpisodeView:
             return {}
         low, high = task.range()
         width, found = high - low, dict[int, Basis]()
+        # Else what is sure elsewhere, but not here, would never be tried: it counts less the more
+        # often this state was met.
+        doubt = 1.0 if task.flat else 1.0 + sum(menu.n)
         for basis, leads, beliefs in self._opinions(moment, [menu.actions[i] for i in untried]):
             for i, belief in zip(untried, beliefs, strict=True):
                 if belief is None:
                     continue
                 a, b = belief.alpha, belief.beta
-                spread = width**2 * a * b / ((a + b) ** 2 * (a + b + 1.0))
+                spread = doubt * width**2 * a * b / ((a + b) ** 2 * (a + b + 1.0))
                 before, mean = menu.variance[i], low + width * belief.mean
                 # A task of which nothing was told expects nothing itself.
                 share = 1.0 if task.untold and i not in found else before / (before + spread)
@@ -264,8 +268,17 @@ class EpisodeView:
                 found.append((state, names[counts.action[pair]]))
         return found[:_BACK_UPS]
 
-    def chances(self, actions: Sequence[Hashable]) -> list[float]:
-        """Return how likely each action is the one to explore, over the draws of the posterior."""
+    def chances(
+        self, actions: Sequence[Hashable], behind: Mapping[Hashable, Hashable]
+    ) -> list[float]:
+        """Return how likely each action is the one to explore, over the draws of the posterior.
+
+        Parameters
+        ----------
+        actions : sequence of hashable
+        behind : mapping
+            Actions that come behind another one, whatever is drawn.
+        """
         task = self.task
         held = None if self._asked is None else self._menus.get(self._asked)
         if held is None or any(action not in held.at for action in actions):
@@ -282,7 +295,9 @@ class EpisodeView:
         low, _ = task.range()
         hope = np.clip(mean + z * spread, low, task.best) if not task.flat else task.best - 1e-3 * z
         share = np.where(n > 0, strength / (n + strength), 1.0)
-        best = (worth + share * (hope - mean)).argmax(1)
+        drawn = worth + share * (hope - mean)
+        drawn[:, [action in behind for action in actions]] = -np.inf
+        best = drawn.argmax(1)
         counts = np.bincount(best, minlength=len(at)) + 0.5
         return [float(x) for x in counts / counts.sum()]
 

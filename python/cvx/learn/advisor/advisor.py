@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -172,10 +173,10 @@ class Advisor:
             actions = task.known_actions(run, observation)
             if not actions:
                 return []
-        found = run.asked = self._view(run, task).options(observation, actions)
+        found = run.asked = self._offered(run, task, observation, actions)
         explored = self._explored(run, task)
         if explored is not task:
-            run.asked = self._view(run, explored).options(observation, actions)
+            run.asked = self._offered(run, explored, observation, actions)
         told = [
             replace(option, source=self.source_trust.alone(run, observation, option.action))
             if option.trials
@@ -183,6 +184,46 @@ class Advisor:
             for option, _ in found.values()
         ]
         return sorted(told, key=lambda option: (not option.known, -option.value))
+
+    def _offered(
+        self, run: Run, task: Task, observation: Observation, actions: Sequence[Hashable]
+    ) -> dict[Hashable, tuple[ActionValue, float]]:
+        """Return what a task tells of actions, with hearsay behind what is known to pay as well."""
+        found = self._view(run, task).options(observation, actions)
+        run.behind = self._hearsay(run, observation, found)
+        for action, best in run.behind.items():
+            (option, bold), (known, hope) = found[action], found[best]
+            value = min(option.value, math.nextafter(known.value, -math.inf))
+            found[action] = (
+                replace(option, value=value, low=min(option.low, value)),
+                min(bold, math.nextafter(hope, -math.inf)),
+            )
+        return found
+
+    def _hearsay(
+        self,
+        run: Run,
+        observation: Observation,
+        found: Mapping[Hashable, tuple[ActionValue, float]],
+    ) -> dict[Hashable, Hashable]:
+        """Return actions that doubted sources alone report, each with what is done before it.
+
+        That is the best of what whoever asks did here, where it is worth about as much.
+        """
+        trust = self.source_trust
+        told = {one for one in found if trust.hearsay(run, observation, one)}
+        own = [option for one, (option, _) in found.items() if option.trials and one not in told]
+        if not told or not own:
+            return {}
+        best = max(own, key=lambda option: option.value)
+        # What nobody did here is worth a try for what is hoped of it.
+        behind = dict[Hashable, Hashable]()
+        for one in told:
+            option, hope = found[one]
+            promised = option.value if option.trials else hope
+            if not trust.promises_more(run.task, promised, best.value):
+                behind[one] = best.action
+        return behind
 
     def _explored(self, run: Run, task: Task) -> Task:
         """Return what an episode explores by: its task, or the same with a history, by a draw."""
@@ -248,7 +289,7 @@ class Advisor:
         """
         run = self.running(episode)
         view = self._view(run, self._explored(run, self._task_of(run)))
-        return view.chances([option.action for option in options])
+        return view.chances([option.action for option in options], run.behind)
 
     def step(
         self,
@@ -327,10 +368,12 @@ class Advisor:
             for known in self._tasks.values():
                 known.ready()
                 known.blame(run.task, policy, acted if known is task else ())
+        if not task.episodes:
+            # Tasks are as old as what they know, not as the first question about them.
+            self._tasks.pop(run.task, None)
         self._tasks[run.task] = task
         self._apart.pop(run.task, None)
-        for source in self.source_trust.close(run):
-            self._reconsider(source)
+        self._reconsider(self.source_trust.close(run))
         task = self._tasks[run.task]
         if task.history_test is not None and run.weight > 0.0:
             # Drawn again, as whoever is only told of the episode would.
@@ -344,11 +387,11 @@ class Advisor:
         if task.wanted_history != task.history:
             self._tasks[run.task] = self._relearned(task)
 
-    def _reconsider(self, source: str) -> None:
-        """Learn every task again that a source told of: it was left out, or is back."""
-        told = [run for run in self._past if run.source == source]
+    def _reconsider(self, sources: Collection[str]) -> None:
+        """Learn every task again that sources told of: they were left out, or are back."""
+        told = [run for run in self._past if run.source in sources] if sources else []
         for run in told:
-            run.left_out = source in self.source_trust.out
+            run.left_out = self.source_trust.leaves_out(run.source)
         for name in {run.task: None for run in told}:
             self._tasks[name] = self._relearned(self._tasks[name])
 

@@ -12,8 +12,8 @@ import numpy as np
 from cvx.learn.transition_counts import Floats, Ints
 
 _START = {
-    "everywhere": 0.02, "action": 0.05, "words": 0.25, "near": 0.1, "own": 0.05,
-    "beta": 5.0, "likeness": 0.1,
+    "everywhere": 0.02, "action": 0.05, "words": 0.25, "near": 0.1, "state": 0.1,
+    "own": 0.025, "beta": 5.0, "likeness": 0.5,
 }  # fmt: skip
 
 _LEAST = {"own": math.log(0.02)}
@@ -21,6 +21,12 @@ _LEAST = {"own": math.log(0.02)}
 
 _MODESTY = 20.0
 """How much the middle of what is possible weighs in the mean; a pair tried once weighs as much."""
+
+_Pairs = tuple[Floats, Ints, Ints]
+"""Features of states, numbers of actions and of states."""
+
+_MOST_USUAL = 0.99
+"""What two actions have in common at most, that their likeness is counted from."""
 
 
 @dataclass
@@ -33,6 +39,8 @@ class Sample:
         Of the states: one column a word, then a vector.
     actions : ndarray of shape (n,), int
         Their numbers.
+    states : ndarray of shape (n,), int
+        The numbers of the states; below 0 where a state is new.
     worth : ndarray of shape (n,)
     noise : ndarray of shape (n,)
         Variance of each worth, from how often it was counted.
@@ -40,6 +48,7 @@ class Sample:
 
     features: Floats
     actions: Ints
+    states: Ints
     worth: Floats
     noise: Floats
 
@@ -48,9 +57,11 @@ class GaussianProcess:
     """A Gaussian process over (state, action) whose weights follow the evidence.
 
     The covariance of two pairs adds up what they share: being in this task at all, the action,
-    the words of their states (linear, each word with a relevance of its own that is learned) and
-    being near each other. Where no part explains anything, all that is left is what a pair has of
-    its own, and the prediction is broad.
+    the words of their states (linear, each word with a relevance of its own that is learned),
+    being near each other, and being in the very same state. Actions that are not the same share
+    what they are alike in, beyond what the actions of the sample have in common on average: what
+    is only asked about changes nothing. Where no part explains anything, all that is left is what
+    a pair has of its own, and the prediction is broad.
 
     Parameters
     ----------
@@ -70,6 +81,7 @@ class GaussianProcess:
         self._names: list[str] = []
         self._sample: Sample | None = None
         self._turn = 0
+        self._usual = 0.0
         self.centre, self.scale = 0.0, 1.0
         self._whitener: Floats = np.zeros((0, 0))
         self._alpha: Floats = np.zeros(0)
@@ -80,23 +92,25 @@ class GaussianProcess:
         return {
             "logs": self.logs,
             "words": [self._names, self.lam, self._next],
-            "told": [self._turn, self.centre, self.scale],
+            "told": [self._turn, self.centre, self.scale, self._usual],
             "sample": None if sample is None else [sample.worth, sample.noise],
             "solved": [self._whitener, self._alpha],
         }
 
-    def restore(self, told: Mapping[str, Any], features: Floats, actions: Ints) -> None:
-        """Take over what was saved, with the features and actions of its sample."""
+    def restore(
+        self, told: Mapping[str, Any], features: Floats, actions: Ints, states: Ints
+    ) -> None:
+        """Take over what was saved, with features, actions and states of its sample."""
         self.logs = {name: float(told["logs"][name]) for name in _START}
         self._names, self.lam, self._next = told["words"]
-        self._turn, self.centre, self.scale = told["told"]
+        self._turn, self.centre, self.scale, self._usual = told["told"]
         self._whitener, self._alpha = told["solved"]
         if told["sample"] is not None:
             worth, noise = told["sample"]
             n = len(features)
             if self._whitener.shape != (n, n) or {len(worth), len(noise), len(self._alpha)} != {n}:
                 raise ValueError(f"a sample of {n} was solved for another one")
-            self._sample = Sample(features, actions, worth, noise)
+            self._sample = Sample(features, actions, states, worth, noise)
 
     @property
     def fitted(self) -> bool:
@@ -113,30 +127,32 @@ class GaussianProcess:
         """Return the relevance of each column: those of words are learned."""
         return np.concatenate([self.lam, np.ones(x.shape[1] - len(self.lam))])
 
-    def _overlap(
-        self, xa: Floats, aa: Ints, xb: Floats, ab: Ints, like: Floats
-    ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return what pairs share: the action, likeness of actions, words, distance."""
+    def _overlap(self, a: _Pairs, b: _Pairs, like: Floats) -> tuple[Floats, ...]:
+        """Return what pairs share: action, likeness of actions, words, distance, state."""
+        (xa, aa, sa), (xb, ab, sb) = a, b
         same = (aa[:, None] == ab[None, :]).astype(np.float64)
         scaled = xa * self._relevances(xa)
         linear = scaled @ xb.T
         norms_a, norms_b = (scaled * xa).sum(1), (xb * self._relevances(xb) * xb).sum(1)
         away = np.maximum(norms_a[:, None] + norms_b[None, :] - 2.0 * linear, 0.0)
-        return same, like[np.ix_(aa, ab)], linear, away
+        there = ((sa[:, None] == sb[None, :]) & (sa[:, None] >= 0)).astype(np.float64)
+        alike = np.clip((like[np.ix_(aa, ab)] - self._usual) / (1.0 - self._usual), 0.0, 1.0)
+        return same, alike, linear, away, there
 
     @staticmethod
-    def _kernel(logs: dict[str, float], overlap: tuple[Floats, Floats, Floats, Floats]) -> Floats:
-        same, like, linear, away = overlap
+    def _kernel(logs: dict[str, float], overlap: tuple[Floats, ...]) -> Floats:
+        same, like, linear, away, there = overlap
         w = {name: float(np.exp(value)) for name, value in logs.items()}
         shared = w["near"] * np.exp((-0.5 * w["beta"]) * away)
         shared += w["words"] * linear
         shared += w["action"]
+        shared += w["state"] * there
         shared *= np.maximum(same, min(0.95, w["likeness"]) * like)
         shared += w["everywhere"]
         return np.asarray(shared)
 
     def _solve(
-        self, logs: dict[str, float], overlap: tuple[Floats, Floats, Floats, Floats],
+        self, logs: dict[str, float], overlap: tuple[Floats, ...],
         noise: Floats, y: Floats,
     ) -> tuple[float, Floats, Floats]:  # fmt: skip
         k = self._kernel(logs, overlap)
@@ -179,9 +195,12 @@ class GaussianProcess:
         self.scale = 0.5 * float(np.abs(spread).max(initial=0.0))
         self.scale = max(self.scale, 0.25 * (most - least))
         y = spread / self.scale
-        scaled = Sample(sample.features, sample.actions, y, sample.noise / self.scale**2)
-        x, a = sample.features, sample.actions
-        overlap = self._overlap(x, a, x, a, like)
+        noise = sample.noise / self.scale**2
+        scaled = Sample(sample.features, sample.actions, sample.states, y, noise)
+        x = sample.features
+        pairs = x, sample.actions, sample.states
+        self._usual = _usual(like, sample.actions)
+        overlap = self._overlap(pairs, pairs, like)
         found = self._solve(self.logs, overlap, scaled.noise, y)
         names = list(_START)
         # Where all are worth the same, evidence would only shrink what parts may explain.
@@ -206,9 +225,7 @@ class GaussianProcess:
         variance = np.maximum(1.0 / diagonal - scaled.noise, 1e-4)
         return self.centre + self.scale * mean, variance * self.scale**2
 
-    def _learn_relevance(
-        self, x: Floats, inverse: Floats, overlap: tuple[Floats, Floats, Floats, Floats]
-    ) -> None:
+    def _learn_relevance(self, x: Floats, inverse: Floats, overlap: tuple[Floats, ...]) -> None:
         """Move each word's relevance to where the evidence draws it; the next fit uses it."""
         same = np.maximum(overlap[0], min(0.95, float(np.exp(self.logs["likeness"]))) * overlap[1])
         w = float(np.exp(self.logs["words"]))
@@ -217,27 +234,43 @@ class GaussianProcess:
         expected = w * self.lam * (((inverse * same) @ x) * x).sum(0)
         self._next = np.clip(self.lam * np.sqrt((fitted + 0.3) / (expected + 0.3)), 0.01, 30.0)
 
-    def predict(self, features: Floats, actions: Ints, like: Floats) -> tuple[Floats, Floats]:
+    def predict(
+        self, features: Floats, actions: Ints, states: Ints, like: Floats
+    ) -> tuple[Floats, Floats]:
         """Return mean and variance of pairs that were not learned from.
 
         Parameters
         ----------
         features : ndarray of shape (n, d)
         actions : ndarray of shape (n,), int
+        states : ndarray of shape (n,), int
+            Below 0 where a state is new.
         like : ndarray of shape (actions, actions)
         """
         w = {name: float(np.exp(value)) for name, value in self.logs.items()}
         x = features
         size = (x * self._relevances(x) * x).sum(1)
-        own = w["everywhere"] + w["action"] + w["words"] * size + w["near"] + w["own"]
+        own = w["everywhere"] + w["action"] + w["words"] * size + w["near"] + w["state"] + w["own"]
         if self._sample is None:
             return np.full(len(x), self.centre), own * self.scale**2
         s = self._sample
-        k = self._kernel(self.logs, self._overlap(x, actions, s.features, s.actions, like))
+        overlap = self._overlap((x, actions, states), (s.features, s.actions, s.states), like)
+        k = self._kernel(self.logs, overlap)
         mean = k @ self._alpha
         v = self._whitener @ k.T
         variance = np.maximum(own - np.square(v).sum(0), 1e-4)
         return self.centre + self.scale * mean, variance * self.scale**2
+
+
+def _usual(like: Floats, actions: Ints) -> float:
+    """Return how alike two of these actions are on average, 0 where there are not two."""
+    # In the order of the sample: numbers follow who asked first.
+    some = [*dict.fromkeys(actions.tolist())]
+    others = len(some) * (len(some) - 1)
+    if not others:
+        return 0.0
+    table = like[np.ix_(some, some)]
+    return min(_MOST_USUAL, float(table.sum() - table.trace()) / others)
 
 
 def _factored(k: Floats) -> tuple[Floats, Floats]:

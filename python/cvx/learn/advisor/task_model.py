@@ -149,7 +149,8 @@ class Actions:
         """How alike two actions are, of shape (actions, actions), in [0, 1]."""
         if len(self._like) != len(self.names):
             table = np.array(self._vectors)
-            self._like = np.clip(table @ table.T, 0.0, 1.0)
+            # Rounded: the last bits of a product hang on how many others were asked about.
+            self._like = np.clip(np.round(table @ table.T, 9), 0.0, 1.0)
         return self._like
 
 
@@ -305,8 +306,9 @@ class Task:
         self.best = 1.0
         # Whether other tasks agree, and after which of their episodes that was judged.
         self._agreed: tuple[tuple[tuple[str, int], ...], bool] = ((), False)
-        # Of each action: in how many states it was tried, and how good it was there.
-        self._goodness = np.zeros((0, 2))
+        # Of each action, and of all: in how many states it was tried, and how good it was there.
+        self._goodness: list[tuple[float, float]] = []
+        self._overall = (0.0, 0.0)
 
     # --- saving
 
@@ -446,7 +448,8 @@ class Task:
         if self.parts.process and self.process.fitted:
             at = np.array([self.actions.number(action) for action in actions])
             x = np.repeat(self.features_of(key, vector), size, axis=0)
-            mean, variance = self.process.predict(x, at, self.actions.like)
+            state = np.full(size, self.states.get(key, -1))
+            mean, variance = self.process.predict(x, at, state, self.actions.like)
         else:
             seen = self.counts.n.all > 0
             mean = np.full(size, float(self.mean.all[seen].mean()) if seen.any() else low)
@@ -474,26 +477,24 @@ class Task:
         number = self.actions.of.get(action)
         if number is None:
             return None
-        cells = sum(
-            (other.good(key, number) for other in self._neighbours() if other is not but),
-            np.zeros((3, 2)),
-        )
-        if not cells[1, 0]:
-            return None
-        return backed_off([(float(n), float(won)) for n, won in cells], _BACK_OFF)
+        told = [other.good(key, number) for other in self._neighbours() if other is not but]
+        cells = [
+            (sum(n for n, _ in cell), sum(good for _, good in cell))
+            for cell in zip(*told, strict=True)
+        ]
+        return backed_off(cells, _BACK_OFF) if cells and cells[1][0] else None
 
-    def good(self, key: Key, action: int) -> Floats:
+    def good(self, key: Key, action: int) -> tuple[tuple[float, float], ...]:
         """Return trials and goodness in [0, 1]: of the task, an action, an action in a state."""
         self.ready()
-        cells = np.zeros((3, 2))
-        cells[0] = self._goodness.sum(0)
-        if action < len(self._goodness):
-            cells[1] = self._goodness[action]
+        of_action = self._goodness[action] if action < len(self._goodness) else (0.0, 0.0)
         state = self.states.get(key)
         pair = None if state is None else self.counts.pair_of.get((state, action))
+        here = (0.0, 0.0)
         if pair is not None and pair < len(self.worth) and self.counts.n[pair] > 0:
-            cells[2] = 1.0, self._share(self.worth[pair])
-        return cells
+            low, high = self.range()
+            here = 1.0, min(1.0, max(0.0, (float(self.worth[pair]) - low) / (high - low)))
+        return self._overall, of_action, here
 
     def _share(self, worth: Any) -> Any:
         """Return worths as shares of the range of what can be had."""
@@ -827,10 +828,10 @@ class Task:
             self.mean.all[:] = float(np.mean(target[tried]))
             self.variance.all[:] = max(float(np.var(target[tried])), 0.05 * scale)
 
-    def _sampled(self, pairs: Ints) -> tuple[Floats, Ints]:
-        """Return the features of the states of pairs, and their actions."""
-        counts = self.counts
-        return self.features(counts.state.all[pairs].tolist()), counts.action.all[pairs]
+    def _sampled(self, pairs: Ints) -> tuple[Floats, Ints, Ints]:
+        """Return the features of the states of pairs, their actions and the states."""
+        states = self.counts.state.all[pairs]
+        return self.features(states.tolist()), self.counts.action.all[pairs], states
 
     def _ends(self, target: Floats) -> tuple[float, float]:
         """Return least and most that an action can be worth: what was seen, and 0."""
@@ -861,17 +862,26 @@ class Task:
         if not (self.parts.process and self.process.fitted):
             self.mean.all[new], self.variance.all[new] = low, (high - low) ** 2 / 12
             return
-        # Many pairs look the same to the process: each kind is asked for once.
         own, action = self.counts.state.all[new], self.counts.action.all[new]
+        # Many pairs look the same to the process: each kind is asked for once. States of which it
+        # learned a pair are each a kind of their own.
+        learned = {*self.counts.state.all[self._fitted_on].tolist()}
         states, at = np.unique(own, return_inverse=True)
         looks: dict[Hashable, int] = {}
-        seen = np.array([looks.setdefault(self._look(s), len(looks)) for s in states.tolist()])
+        seen = np.array(
+            [
+                looks.setdefault(s if s in learned else self._look(s), len(looks))
+                for s in states.tolist()
+            ]
+        )
         _, first, which = np.unique(
             seen[at] * (len(self.actions.names) + 1) + action,
             return_index=True, return_inverse=True,
         )  # fmt: skip
         parts = [
-            self.process.predict(self.features(own[some].tolist()), action[some], self.actions.like)
+            self.process.predict(
+                self.features(own[some].tolist()), action[some], own[some], self.actions.like
+            )
             for some in np.array_split(first, 1 + len(first) // _MOST_TOLD)
         ]
         mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -957,4 +967,6 @@ class Task:
         tried = np.flatnonzero(c.n.all > 0)
         acted, size = c.action.all[tried], len(self.actions.names)
         good = np.bincount(acted, self._share(self.worth[tried]), size)
-        self._goodness = np.stack([np.bincount(acted, minlength=size), good], axis=1)
+        often = np.bincount(acted, minlength=size)
+        self._goodness = [*zip(often.tolist(), good.tolist(), strict=True)]
+        self._overall = float(often.sum()), float(good.sum())

@@ -151,6 +151,7 @@ class Run:
     truncated: bool = False
     menu: tuple[Hashable, ...] | None = None
     asked: dict[Hashable, tuple[ActionValue, float]] = field(default_factory=dict)
+    behind: dict[Hashable, Hashable] = field(default_factory=dict)
     views: dict[int, Any] = field(default_factory=dict)
     by_history: bool | None = None
     share: float = 1.0
@@ -166,5 +167,5 @@ class Run:
     def forget_view(self) -> None:
         """Drop what only an open episode needs."""
         self.views = {}
-        self.asked = {}
+        self.asked, self.behind = {}, {}
         self.menu = None
