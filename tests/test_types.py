@@ -1,32 +1,16 @@
 """The nouns: immutable, small, and a hit that is read by attribute or by item."""
 
-import copy
 import dataclasses
 import json
-import pickle
 import sys
-from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
 
 import cvx
 from cvx.memory import Memory
-from cvx.types import (
-    Cue,
-    Decision,
-    Edge,
-    Episode,
-    Event,
-    Factor,
-    Filter,
-    Hit,
-    Region,
-    Step,
-    factor_value,
-    held_factors,
-)
+from cvx.types import Cue, Decision, Edge, Episode, Event, Factor, Filter, Hit, Region, Step
 
 HIT = Hit(
     node=3,
@@ -119,58 +103,3 @@ def test_events_and_hits_are_mappings_that_json_can_hold() -> None:
     assert hit["event"] == event
     assert "score" in dict(hit)
     np.testing.assert_array_equal(event["vector"], event.vector)
-
-
-class _Later:
-    """Makes factors, and counts how often it was asked to."""
-
-    made = 0
-
-    def __call__(self) -> tuple[Factor, ...]:
-        self.made += 1
-        return (Factor("dense", 0.5, 2.0, 1.0),)
-
-    def value(self, name: str) -> float:
-        return {"dense": 0.5}.get(name, 0.0)
-
-    def json(self) -> str:
-        return '[["dense",0.5,2.0]]'
-
-
-def _with_factors(factors: object) -> Hit:
-    return Hit(
-        node=3, distance=0.5, score=1.0, similarity=0.5, entity_id=1, timestamp=9,
-        factors=cast(tuple[Factor, ...], factors),
-    )  # fmt: skip
-
-
-def test_factors_are_made_once_when_they_are_asked_for() -> None:
-    later = _Later()
-    hit, plain = _with_factors(later), _with_factors(_Later()())
-    assert factor_value(hit, "dense") == factor_value(plain, "dense") == 0.5
-    assert factor_value(hit, "words") == factor_value(plain, "words") == 0.0
-    assert held_factors(hit) is later
-    assert later.made == 0
-    assert hit.factors == hit["factors"] == (Factor("dense", 0.5, 2.0, 1.0),)
-    assert later.made == 1
-    assert held_factors(hit) is hit.factors
-
-
-@pytest.mark.parametrize(
-    "again",
-    [
-        copy.copy,
-        copy.deepcopy,
-        dataclasses.replace,
-        lambda hit: pickle.loads(pickle.dumps(hit)),
-    ],
-)
-def test_a_hit_whose_factors_nobody_asked_for_is_like_any_other(
-    again: Callable[[Hit], Hit],
-) -> None:
-    plain = _with_factors(_Later()())
-    assert again(_with_factors(_Later())) == plain
-    assert hash(_with_factors(_Later())) == hash(plain)
-    assert dict(_with_factors(_Later())) == dict(plain)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        _with_factors(_Later()).factors = ()  # type: ignore[misc]

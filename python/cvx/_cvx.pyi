@@ -14,7 +14,6 @@ __all__ = [
     "best_by_idf",
     "compact_json",
     "dense_columns",
-    "factors_json",
     "holds",
     "joined",
     "may_hide_orders",
@@ -402,17 +401,10 @@ def row_checksums(rows: Sequence[tuple[object, ...]]) -> list[int]:
     It is that of its bytes, then of the JSON of all values with the length of bytes in their place.
     """
 
-def factors_json(names: Sequence[str], values: _Doubles, weights: _Doubles) -> str:
-    """Name, value and weight of what has a value or a weight, as `compact_json` has lists of them.
-
-    Raises
-    ------
-    InvalidInputError
-        Not one value and weight for each name.
-    """
-
 def compact_json(value: object) -> str:
     """A value as ASCII JSON without spaces, as `json.dumps` has it; the keys of objects are texts.
+
+    Of two shortest forms of a float that are as near, it may take the other one.
 
     Raises
     ------

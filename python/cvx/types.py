@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -114,22 +114,6 @@ class Factor(NamedTuple):
     value: float
     weight: float
     share: float
-
-
-class LaterFactors(Protocol):
-    """The factors of a hit that are made when somebody asks for them."""
-
-    def __call__(self) -> tuple[Factor, ...]:
-        """Make them."""
-        ...
-
-    def value(self, name: str) -> float:
-        """Return the value of one, 0 where there is none of that name."""
-        ...
-
-    def json(self) -> str:
-        """Return name, value and weight of each as JSON without spaces."""
-        ...
 
 
 class Filter(NamedTuple):
@@ -733,50 +717,6 @@ class Hit:
         if name in self:
             return getattr(self, name)
         raise KeyError(f"a hit has no {name!r}: it has {', '.join(self.keys())}")
-
-
-class _WhenAsked:
-    """The field ``Hit.factors``, which may be given as what makes them: a recall makes 160 of them
-    for ten hits, and most are never looked at.
-    """
-
-    def __init__(self, slot: Any) -> None:
-        self._slot = slot
-
-    def held(self, hit: Hit) -> tuple[Factor, ...] | LaterFactors:
-        """Return what is there, without making anything."""
-        held: tuple[Factor, ...] | LaterFactors = self._slot.__get__(hit)
-        return held
-
-    def __get__(self, hit: Hit | None, owner: type) -> Any:
-        if hit is None:
-            return self
-        held = self.held(hit)
-        if callable(held):
-            held = held()
-            self._slot.__set__(hit, held)
-        return held
-
-    def __set__(self, hit: Hit, factors: tuple[Factor, ...] | LaterFactors) -> None:
-        self._slot.__set__(hit, factors)
-
-
-_FACTORS = _WhenAsked(vars(Hit)["factors"])
-# In the place of the slot, which nothing but this reads and writes any more.
-type.__setattr__(Hit, "factors", _FACTORS)
-
-
-def factor_value(hit: Hit, name: str) -> float:
-    """Return the value of a factor, 0 where a hit has none of that name; makes no factors."""
-    held = _FACTORS.held(hit)
-    if callable(held):
-        return held.value(name)
-    return next((factor.value for factor in held if factor.name == name), 0.0)
-
-
-def held_factors(hit: Hit) -> tuple[Factor, ...] | LaterFactors:
-    """Return the factors of a hit, or what makes them where nobody has asked for them yet."""
-    return _FACTORS.held(hit)
 
 
 Where: TypeAlias = Filter | Mapping[str, Any] | Sequence[Filter | Mapping[str, Any]]

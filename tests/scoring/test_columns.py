@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError, UnknownError
-from cvx.index.json_text import compact_json, factors_json
 from cvx.recall import Candidates, Weighting, by_rank, by_scale, reciprocal_rank_fusion
 from cvx.scoring import LearnedWeights
 from cvx.scoring.scorer import scale, score_columns
@@ -113,47 +112,3 @@ def test_several_columns_are_held_to_what_one_is() -> None:
     for wrong in (np.zeros(3), np.zeros((2, 1)), [1.0]):
         with pytest.raises(InvalidInputError, match="column 'd' has shape"):
             table.update({"d": wrong})
-
-
-@given(TABLES, st.data())
-def test_factors_made_when_asked_for_are_those_of_a_loop(
-    table: dict[str, list[float]], data: st.DataObject
-) -> None:
-    weights = {name: place - 1.0 for place, name in enumerate(table)}
-    columns = {name: np.array(values) for name, values in table.items()}
-    n = len(next(iter(table.values())))
-    share = st.lists(st.sampled_from((0.0, 0.25, 1.0)), min_size=n, max_size=n)
-    trust = np.array(data.draw(share))
-    scored = score_columns(
-        columns, weights, bias=data.draw(st.sampled_from((0.0, 0.5))), trust=trust
-    )
-    for name in data.draw(st.sampled_from(([], ["near copy"], ["near copy", 'says "so"']))):
-        scored = scored.less(name, np.array(data.draw(share)))
-    places = data.draw(st.lists(st.integers(0, n - 1), max_size=n))
-    for place, made in zip(places, scored.told(np.array(places, dtype=np.int64)), strict=True):
-        by = scored.trust[place]
-        expected = [
-            (name, value, weight * by, one * by)
-            for name, value, weight, one in zip(
-                scored.names,
-                scored.values[place],
-                scored.weights,
-                scored.shares[place],
-                strict=True,
-            )
-        ]
-        expected += [
-            (name, doubt[place], off[place], off[place] * doubt[place])
-            for name, doubt, off in scored.doubts
-        ]
-        kept = [one for one in expected if one[1] or one[2]]
-        np.testing.assert_equal([tuple(factor) for factor in made()], kept)
-        assert made.json() == compact_json([factor[:3] for factor in made()])
-        values = dict(zip(made.names, made.values.tolist(), strict=True))
-        np.testing.assert_equal(made.value("a"), values.get("a", 0.0))
-        assert math.fsum(made.shares) == math.fsum(factor.share for factor in made())
-
-
-def test_factors_as_json_refuse_columns_of_several_lengths() -> None:
-    with pytest.raises(InvalidInputError, match=r"\[1, 2, 1\]: give as many of each"):
-        factors_json(["a"], np.zeros(2), np.zeros(1))

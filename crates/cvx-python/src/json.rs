@@ -4,12 +4,9 @@
 use std::fmt::Write;
 
 use crc32fast::Hasher;
-use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
-
-use crate::error::named;
 
 /// Lists within lists, from which on a value is refused: one may hold itself.
 const DEEPEST: usize = 100;
@@ -19,37 +16,6 @@ const DEEPEST: usize = 100;
 pub fn compact_json(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let mut out = String::new();
     put(value, &mut out, 0)?;
-    Ok(out)
-}
-
-/// Name, value and weight of what has one of both, as [`compact_json`] has a list of such lists.
-#[pyfunction]
-pub fn factors_json(
-    py: Python<'_>,
-    names: Vec<Bound<'_, PyString>>,
-    values: PyReadonlyArray1<'_, f64>,
-    weights: PyReadonlyArray1<'_, f64>,
-) -> PyResult<String> {
-    let (values, weights) = (values.as_array(), weights.as_array());
-    if [values.len(), weights.len()] != [names.len(); 2] {
-        let lengths = [names.len(), values.len(), weights.len()];
-        let message = format!("names, values and weights are {lengths:?}: give as many of each");
-        return Err(named(py, "InvalidInputError", &message));
-    }
-    let mut out = String::from("[");
-    for ((name, &value), &weight) in names.iter().zip(values).zip(weights) {
-        if value == 0.0 && weight == 0.0 {
-            continue;
-        }
-        out.push_str(if out.len() > 1 { ",[" } else { "[" });
-        put_text(name, &mut out)?;
-        for number in [value, weight] {
-            out.push(',');
-            put_float(number, &mut out);
-        }
-        out.push(']');
-    }
-    out.push(']');
     Ok(out)
 }
 

@@ -24,7 +24,7 @@ mod _cvx {
     #[pymodule_export]
     use crate::index::NativeIndex;
     #[pymodule_export]
-    use crate::json::{compact_json, factors_json, row_checksums};
+    use crate::json::{compact_json, row_checksums};
     #[pymodule_export]
     use crate::orders::may_hide_orders;
     #[pymodule_export]

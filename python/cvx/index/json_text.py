@@ -1,5 +1,5 @@
 """Writes JSON natively, several times faster than ``json``, and sums rows up by it."""
 
-from cvx._cvx import compact_json, factors_json, row_checksums
+from cvx._cvx import compact_json, row_checksums
 
-__all__ = ["compact_json", "factors_json", "row_checksums"]
+__all__ = ["compact_json", "row_checksums"]

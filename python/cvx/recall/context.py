@@ -16,7 +16,7 @@ from cvx.recall.trace import Trace
 from cvx.render.block import Renderer
 from cvx.render.packing import CHARACTERS_A_TOKEN, Budget, Fitted, fit
 from cvx.scoring.off_policy import PlackettLuce
-from cvx.types import Hit, IntArray, factor_value
+from cvx.types import Hit, IntArray
 
 
 class Context(str):
@@ -295,7 +295,11 @@ class Serving:
         ):
             kept = _shorter_first(kept)
         events = [hit.event for hit in kept if hit.event is not None]
-        spanned = tuple(place for place, hit in enumerate(kept) if factor_value(hit, "between"))
+        spanned = tuple(
+            place
+            for place, hit in enumerate(kept)
+            if any(factor.name == "between" and factor.value for factor in hit.factors)
+        )
         fitted = fit(events, cue, self.budget, self.renderer, spanned)
         if k is None:
             kept, chances = kept[: fitted.tried], chances[: fitted.tried]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,7 @@ from cvx.recall.sources import (
 from cvx.recall.trace import SourceReport, Trace
 from cvx.recall.visible_events import AnyQuestion, Asker, VisibleEvents, scope_of
 from cvx.scoring.feedback import ODDS, FeedbackRanker
-from cvx.scoring.scorer import RowOfFactors, Scored
+from cvx.scoring.scorer import Scored
 from cvx.store import Record
 from cvx.store.history import Versions
 from cvx.store.namespaces import readers, reads
@@ -596,7 +596,7 @@ def hits_of(recalled: RecallResult, places: Sequence[int], versions: Versions) -
         recalled.view.to_distance(dense).tolist(),
         np.where(np.isnan(dense), 0.0, dense).tolist(),
         [None] * len(ids) if chances is None else chances[at].tolist(),
-        ranking.scored.told(at),
+        ranking.scored.factors(at),
         [_with_reasons(recalled, table.paths.get(row, ())) for row in table.rows[at].tolist()],
     )
     return [
@@ -611,21 +611,20 @@ def _hit(
     distance: float,
     similarity: float,
     relevance: float | None,
-    factors: RowOfFactors,
+    factors: tuple[Factor, ...],
     path: tuple[Edge, ...],
 ) -> Hit:
     assert event.node is not None
     return Hit(
         node=event.node,
         distance=distance,
-        score=math.fsum(factors.shares.tolist()),
+        score=math.fsum([factor[3] for factor in factors]),
         similarity=similarity,
         entity_id=event.entity_id,
         timestamp=event.timestamp,
         reward=event.reward,
         action=event.action,
-        # Made when somebody asks for them, see `LaterFactors`.
-        factors=cast(tuple[Factor, ...], factors),
+        factors=factors,
         path=path,
         event=event,
         relevance=relevance,

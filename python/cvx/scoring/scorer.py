@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from cvx.arguments import among
 from cvx.errors import InvalidInputError, UnknownError
-from cvx.index.json_text import factors_json
 from cvx.scoring.formulas import NEUTRAL_REWARD, recency_weight
 from cvx.types import Factor, Hit, IntArray
 
@@ -66,57 +65,23 @@ class Scored:
             self, total=self.total + off * doubt, doubts=(*self.doubts, (name, doubt, off))
         )
 
-    def told(self, places: IntArray) -> list[RowOfFactors]:
-        """Return what makes the factors of some candidates; those of the doubts come last."""
-        by = self.trust[places, np.newaxis]
-        names, columns = self.names, (self.values[places], self.weights * by)
-        shares = self.shares[places] * by
-        if self.doubts:
-            doubts, much, off = zip(*self.doubts, strict=True)
-            names = (*names, *doubts)
-            more = np.array(much).T[places], np.array(off).T[places]
-            columns = np.hstack([columns[0], more[0]]), np.hstack([columns[1], more[1]])
-            shares = np.hstack([shares, more[1] * more[0]])
-        return [RowOfFactors(names, *row) for row in zip(*columns, shares, strict=True)]
-
     def factors(self, places: IntArray) -> list[tuple[Factor, ...]]:
         """Return the factors of some candidates; what is not known of one contributes nothing.
 
         Doubts that it is spared are left out.
         """
-        return [row() for row in self.told(places)]
-
-
-@dataclass(slots=True, eq=False)
-class RowOfFactors:
-    """What makes the factors of one hit, in the order of their names.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Of m features and doubts.
-    values, weights, shares : ndarray of shape (m,), float64
-        As in a ``Factor``. What has neither value nor weight is no factor.
-    """
-
-    names: tuple[str, ...]
-    values: Column
-    weights: Column
-    shares: Column
-
-    def __call__(self) -> tuple[Factor, ...]:
-        """Make them."""
-        columns = self.values.tolist(), self.weights.tolist(), self.shares.tolist()
-        every = zip(self.names, *columns, strict=True)
-        return tuple([_factor(one) for one in every if one[1] or one[2]])
-
-    def value(self, name: str) -> float:
-        """Return the value of one, 0 where there is none of that name."""
-        return float(self.values[self.names.index(name)]) if name in self.names else 0.0
-
-    def json(self) -> str:
-        """Return name, value and weight of each as JSON without spaces."""
-        return factors_json(self.names, self.values, self.weights)
+        by = self.trust[places, np.newaxis]
+        numbers = self.values[places], self.weights * by, self.shares[places] * by
+        every = [
+            [*zip(self.names, *row, strict=True)]
+            for row in zip(*(columns.tolist() for columns in numbers), strict=True)
+        ]
+        for name, doubt, off in self.doubts:
+            much, taken = doubt[places], off[places]
+            told = zip(every, much.tolist(), taken.tolist(), (taken * much).tolist(), strict=True)
+            for own, *rest in told:
+                own.append((name, *rest))
+        return [tuple([_factor(one) for one in own if one[1] or one[2]]) for own in every]
 
 
 def check_weights(weights: Mapping[str, float]) -> None:

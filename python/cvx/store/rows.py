@@ -12,17 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cvx.index.json_text import compact_json, row_checksums
-from cvx.types import (
-    ENTITY_KEY,
-    UNNAMED_ENTITIES,
-    Decision,
-    Episode,
-    Event,
-    Hit,
-    Vector,
-    entity_name,
-    held_factors,
-)
+from cvx.types import ENTITY_KEY, UNNAMED_ENTITIES, Decision, Episode, Event, Vector, entity_name
 from cvx.validation import check_cue, check_event, optional_text, storable_metadata, storable_text
 
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -251,11 +241,15 @@ def decision_row(decision: Decision, recorded: int, record: Mapping[str, Any]) -
         "place": cue.place,
         "region": decision.region,
     }
+    hits = [
+        [h.node, h.entity_id, h.distance, h.score, [f[:3] for f in h.factors]]
+        for h in decision.hits
+    ]
     return (
         decision.decision_id,
         decision.episode_id,
         compact_json(asked),
-        f"[{','.join(map(_hit_json, decision.hits))}]",
+        compact_json(hits),
         compact_json(decision.action_scores),
         decision.rendered,
         decision.action,
@@ -264,12 +258,6 @@ def decision_row(decision: Decision, recorded: int, record: Mapping[str, Any]) -
         recorded,
         json_of(noted),
     )
-
-
-def _hit_json(hit: Hit) -> str:
-    factors = held_factors(hit)
-    told = factors.json() if callable(factors) else compact_json([f[:3] for f in factors])
-    return f"{compact_json([hit.node, hit.entity_id, hit.distance, hit.score])[:-1]},{told}]"
 
 
 VERSIONED = (

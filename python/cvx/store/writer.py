@@ -581,12 +581,12 @@ class Writer:
 
     def _set_counts(self, contexts: Iterable[str], after: Callable[..., tuple[Any, ...]]) -> None:
         """Set counts and last use of contexts to what follows from those that they have."""
-        # A file from elsewhere may have counted to the end.
-        listed, new, most = list(contexts), [], rows.MOST_ID
+        listed, new = list(contexts), []
         known = self._rows("usage", listed)
         for context in listed:
-            n, followed, helped, last = after(*known.get(context, (context, 0, 0, 0, None)))
-            new.append((context, min(n, most), min(followed, most), min(helped, most), last))
+            *counts, last = after(*known.get(context, (context, 0, 0, 0, None)))
+            # A file from elsewhere may have counted to the end.
+            new.append((context, *(min(count, rows.MOST_ID) for count in counts), last))
         self._overwrite("usage", new, known)
 
     def add_decisions(
