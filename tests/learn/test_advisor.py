@@ -268,8 +268,8 @@ def test_a_history_is_tried_where_nothing_else_wins() -> None:
 def test_a_history_that_foretells_nothing_is_left_out_and_seldom_tried() -> None:
     task = learned(episodes=60)._tasks["leave"]
     assert task.history == 0
-    assert task.history_test is not None
-    without, by_history = task.history_test._earned[:, 0]
+    assert task.history_evidence is not None
+    without, by_history = task.history_evidence._earned[:, 0]
     assert without + by_history == 60
     assert by_history <= 6
 

@@ -11,8 +11,9 @@ from typing import Any
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError, StoreError
 from cvx.learn.advisor.action_values import EpisodeView
+from cvx.learn.advisor.history_evidence import HistoryEvidence
 from cvx.learn.advisor.source_trust import SourceTrust
-from cvx.learn.advisor.task_model import LOOK_BACK, Actions, HistoryTest, Parts, Task
+from cvx.learn.advisor.task_model import LOOK_BACK, Actions, Parts, Task
 from cvx.learn.advisor.types import (
     LEAST_REWARD,
     MOST_REWARD,
@@ -112,7 +113,7 @@ class Advisor:
         if task is None:
             task = self._tasks[name] = self._new(name, self.history or 0)
             if self.history is None:
-                task.history_test = HistoryTest()
+                task.history_evidence = HistoryEvidence()
                 task.with_history = self._new(name, LOOK_BACK)
         return task
 
@@ -145,7 +146,7 @@ class Advisor:
             task.with_history = self._new(old.name, LOOK_BACK)
         for run in self._whole([run for run in self._past if run.task == old.name]):
             task.learn(run)
-        task.history_test = old.history_test
+        task.history_evidence = old.history_evidence
         return task
 
     def options(
@@ -232,11 +233,12 @@ class Advisor:
         return (run.by_history and task.with_history) or task
 
     def _draws_history(self, run: Run, task: Task) -> bool:
-        test, other = task.history_test, task.with_history
+        """Draw whether an episode explores by a history; the same each time it is drawn."""
+        evidence, other = task.history_evidence, task.with_history
         # Of what is no text it learns nothing; and who knows nothing looks about in plain states.
-        if test is None or other is None or other.episodes < max(task.episodes, 1):
+        if evidence is None or other is None or other.episodes < max(task.episodes, 1):
             return False
-        return test.draw(random.Random(f"{self.seed} {run.episode} history"))
+        return evidence.draw(random.Random(f"{self.seed} {run.episode} history"))
 
     def _view(self, run: Run, task: Task) -> EpisodeView:
         """Return what an open episode sees, up to date with its steps and with the others."""
@@ -375,9 +377,9 @@ class Advisor:
         self._apart.pop(run.task, None)
         self._reconsider(self.source_trust.close(run))
         task = self._tasks[run.task]
-        if task.history_test is not None and run.weight > 0.0:
+        if task.history_evidence is not None and run.weight > 0.0:
             # Drawn again, as whoever is only told of the episode would.
-            task.history_test.earn(self._draws_history(run, task), earned)
+            task.history_evidence.earn(self._draws_history(run, task), earned)
         task.learn(run)
         if run.views:
             # Whoever asked will ask again: the plan is made now, not while the next one waits.

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-import random
 import re
 import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from cvx.learn.advisor.continuous_states import Transition, VectorModel
 from cvx.learn.advisor.gaussian_process import GaussianProcess, Sample
+from cvx.learn.advisor.history_evidence import HistoryEvidence
 from cvx.learn.advisor.types import (
     LEAST_REWARD,
     NO_ROUTES,
@@ -25,7 +25,6 @@ from cvx.learn.advisor.types import (
     Route,
     Run,
     Unit,
-    digest,
     plain,
     restored_action,
 )
@@ -53,13 +52,6 @@ LOOK_BACK, _SURE = 2, 5.0
 
 _TRIED = 300
 """After how many episodes a history that is not ahead is no longer tried."""
-
-_MATTERS = 0.1
-"""How likely a history matters after a text and an action, before anything was seen."""
-
-_BEFORE = (1.0, 1.0), (0.5, 4.0)
-"""Wins and losses that episodes without and with a history are taken for to begin with: where both
-do as well, few are played with it."""
 
 _BACK_OFF, _MOST_ASKED, _MOST_JUDGED = 2.0, 8, 24
 """How many states what is wider counts as, how many other tasks are asked, and on how many pairs
@@ -161,97 +153,6 @@ def _evenly(numbers: Ints, most: int) -> Ints:
     return numbers[np.linspace(0, len(numbers) - 1, most).astype(np.int64)]
 
 
-class HistoryTest:
-    """Tests whether the actions before tell states apart that look the same.
-
-    Two things speak for a history. It foretells better what follows: of each text and action both
-    foretell every outcome from how often it came before, by a Dirichlet of .5 an outcome, and each
-    is weighed by itself, since a history may matter after few of them and only spread the counts of
-    the others (as in context tree weighting; Willems et al. 1995). And episodes that are played by
-    it earn more, which decides while nothing that a history would foretell was ever seen.
-
-    Attributes
-    ----------
-    gain : float
-        The log of the odds that it foretells better.
-    """
-
-    def __init__(self) -> None:
-        self.gain = 0.0
-        # By digests: of what was known, and of that with what followed.
-        self._counts = Counter[int]()
-        self._kinds: set[int] = set()
-        # By how much the history is ahead in foretelling what follows a text and an action.
-        self._ahead: dict[int, float] = {}
-        # Of episodes without and with it: how many, and what they earned.
-        self._earned = np.zeros((2, 2))
-        self._range = (0.0, 0.0)
-
-    def see(self, short: Key, long: Key, outcome: Key) -> None:
-        """Take in what followed, known by the last text alone and by the history as well."""
-        kind = digest(outcome)
-        self._kinds.add(kind)
-        of = digest("short", short)
-        before = ahead = self._ahead.get(of, 0.0)
-        for sign, known in ((-1.0, of), (1.0, digest("long", long))):
-            both = (31 * known + kind) % 2**64
-            chance = (self._counts[both] + 0.5) / (
-                self._counts[known] + 0.5 * (len(self._kinds) + 1)
-            )
-            ahead += sign * math.log(chance)
-            self._counts[known] += 1
-            self._counts[both] += 1
-        self._ahead[of] = ahead
-        self.gain += _log_odds(ahead) - _log_odds(before)
-
-    def earn(self, by_history: bool, total: float) -> None:
-        """Take in what an episode earned that was played by the history, or without it."""
-        self._earned[int(by_history)] += 1.0, total
-        self._range = min(self._range[0], total), max(self._range[1], total)
-
-    def draw(self, rng: random.Random) -> bool:
-        """Draw whether an episode is played by the history: how likely it pays."""
-        if rng.random() > 0.5 * (1.0 + math.tanh(self.gain / 2.0)):
-            return False
-        low, high = self._range
-        without, by_history = (
-            rng.betavariate(won + share, lost + n - share)
-            for (n, total), (won, lost) in zip(self._earned.tolist(), _BEFORE, strict=True)
-            for share in [(total - n * low) / (high - low) if high > low else 0.0]
-        )
-        return by_history > without
-
-    def saved(self) -> dict[str, Any]:
-        """Return all of it as numbers and arrays."""
-        return {
-            "gain": self.gain,
-            "kinds": np.array([*self._kinds], dtype=np.uint64),
-            "known": np.array([*self._counts], dtype=np.uint64),
-            "counts": np.array([*self._counts.values()], dtype=np.int64),
-            "of": np.array([*self._ahead], dtype=np.uint64),
-            "ahead": np.array([*self._ahead.values()], dtype=np.float64),
-            "earned": self._earned,
-            "range": self._range,
-        }
-
-    @classmethod
-    def restored(cls, told: Mapping[str, Any]) -> Self:
-        """Return what was saved."""
-        made = cls()
-        made.gain, made._kinds = float(told["gain"]), set(told["kinds"].tolist())
-        counts = zip(told["known"].tolist(), told["counts"].tolist(), strict=True)
-        made._counts.update(dict(counts))
-        made._ahead = dict(zip(told["of"].tolist(), told["ahead"].tolist(), strict=True))
-        made._earned, (low, high) = np.array(told["earned"]), told["range"]
-        made._range = float(low), float(high)
-        return made
-
-
-def _log_odds(ahead: float) -> float:
-    """Return the log odds that a history matters after a text, from how far it is ahead there."""
-    return float(np.logaddexp(math.log1p(-_MATTERS), math.log(_MATTERS) + ahead))
-
-
 class Task:
     """The learned model of one task: states, counts, process, plan."""
 
@@ -288,7 +189,7 @@ class Task:
         self.process = GaussianProcess(relevance=parts.relevance)
         self.mean, self.variance = Column(np.float64), Column(np.float64)
         self._stale = True
-        self.history_test: HistoryTest | None = None
+        self.history_evidence: HistoryEvidence | None = None
         # The same episodes told apart by a history, while it is open whether that pays.
         self.with_history: Task | None = None
         self.episodes = 0
@@ -364,7 +265,7 @@ class Task:
             "fitted_on": self._fitted_on,
             "columns": old,
             "anchor": self.anchor,
-            "history": None if self.history_test is None else self.history_test.saved(),
+            "history": None if self.history_evidence is None else self.history_evidence.saved(),
             "with_history": None if self.with_history is None else self.with_history.saved(runs),
             "seen": [self.continuous, self.episodes, self.least, self.most],
             "latest": latest,
@@ -414,7 +315,7 @@ class Task:
         self._fitted_on, self.anchor = told["fitted_on"], told["anchor"]
         self.process.restore(told["process"], *self._sampled(self._fitted_on))
         if told["history"] is not None:
-            self.history_test = HistoryTest.restored(told["history"])
+            self.history_evidence = HistoryEvidence.restored(told["history"])
         if self.with_history is not None:
             self.with_history.restore(told["with_history"], runs)
         self.continuous, self.episodes, self.least, self.most = told["seen"]
@@ -671,7 +572,7 @@ class Task:
         if steps <= _DECIDED:
             self.continuous = steps >= _SOME and len(self.repeats) > 0.7 * steps
 
-    def _foresee(self, run: Run, test: HistoryTest) -> None:
+    def _foresee(self, run: Run, evidence: HistoryEvidence) -> None:
         """Let both kinds of state foretell what this episode saw."""
         for i, step in enumerate(run.steps):
             final = i + 1 == len(run.steps)
@@ -681,16 +582,16 @@ class Task:
             outcome = (ended, None if after is None else plain(after.text), f"{reward:.1g}")
             text = step.observation.text or ""
             short, long = (self._told_by(run, text, i, history) for history in (0, LOOK_BACK))
-            test.see((short, step.action), (long, step.action), outcome)
+            evidence.see((short, step.action), (long, step.action), outcome)
 
     @property
     def wanted_history(self) -> int:
         """How much history the evidence asks for."""
-        if self.history_test is None:
+        if self.history_evidence is None:
             return self.history
-        if self.history_test.gain > _SURE:
+        if self.history_evidence.gain > _SURE:
             return LOOK_BACK
-        return 0 if self.history_test.gain < -_SURE else self.history
+        return 0 if self.history_evidence.gain < -_SURE else self.history
 
     def pairs_of(self, run: Run) -> set[int]:
         """Return the pairs of a state and an action that an episode did."""
@@ -728,9 +629,9 @@ class Task:
             if self.with_history is not None and run.steps[0].observation.vector is not None:
                 self.with_history.unit, self.with_history.by_goal = self.unit, self.by_goal
                 self.with_history.learn(run)
-            if self.history_test is not None:
-                self._foresee(run, self.history_test)
-                gain = self.history_test.gain
+            if self.history_evidence is not None:
+                self._foresee(run, self.history_evidence)
+                gain = self.history_evidence.gain
                 if gain < -_SURE or (gain < 0.0 and self.episodes >= _TRIED):
                     self.with_history = None
         for i, (step, state) in enumerate(zip(run.steps, states, strict=True)):
