@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -262,6 +266,25 @@ def test_a_history_is_tried_where_nothing_else_wins() -> None:
         wins[history] = [Panel.play(advisor, str(number)) for number in range(200)]
     assert sum(wins[None][-50:]) >= 45
     assert sum(wins[0][-50:]) <= 5
+
+
+@pytest.mark.parametrize("hashed_by", ["0", "1"])
+def test_what_is_learned_hangs_on_no_order_of_a_set(hashed_by: str) -> None:
+    # Python orders a set of texts differently in each process, unless it is told by what.
+    play = "[test_advisor.Panel.play(advisor, str(number)) for number in range(40)]"
+    told = (
+        f"import test_advisor; advisor = test_advisor.Advisor(seed=1); {play};"
+        "print([step.action for run in advisor._past for step in run.steps])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", told],
+        env={**os.environ, "PYTHONHASHSEED": hashed_by, "PYTHONPATH": str(Path(__file__).parent)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    advisor = Advisor(seed=1)
+    for number in range(40):
+        Panel.play(advisor, str(number))
+    assert ran.stdout.strip() == str([step.action for run in advisor._past for step in run.steps])
 
 
 @pytest.mark.requirement("B11")

@@ -57,7 +57,8 @@ class EpisodeView:
         self._keys: dict[int, tuple[Key, Vector | None]] = {}
         self._menus: dict[int, _Menu] = {}
         self._own: dict[tuple[int, Hashable], dict[tuple[int, float], float]] = {}
-        self._into: dict[int, set[tuple[int, Hashable]]] = {}
+        # In the order in which they were done: that of a set is another one in each process.
+        self._into: dict[int, dict[tuple[int, Hashable], None]] = {}
         self._value: dict[int, tuple[float, float]] = {}
         self._path: list[int] = []
         self._arrived = 0
@@ -231,7 +232,7 @@ class EpisodeView:
         rows = self._own.setdefault((node, action), {})
         reward = 0.0 if self.task.unit == "P(success)" else reward
         rows[to, reward] = rows.get((to, reward), 0.0) + 1.0
-        self._into.setdefault(to, set()).add((node, action))
+        self._into.setdefault(to, {})[node, action] = None
         menu = self._menu(node, None)
         if menu is None or action not in menu.at:
             menu = self._menu(node, (*(menu.actions if menu else ()), action))

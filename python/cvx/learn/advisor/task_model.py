@@ -50,8 +50,9 @@ _STRANGE = 0.8
 LOOK_BACK, _SURE = 2, 5.0
 """How many actions with their results a history has, and the log evidence that decides for it."""
 
-_TRIED = 300
-"""After how many episodes a history that is not ahead is no longer tried."""
+_TRIED, _SEVERAL = 300, 200
+"""After how many episodes, or states that look different, a history that is not ahead is no longer
+tried: worlds that hide what was done show few."""
 
 _BACK_OFF, _MOST_ASKED, _MOST_JUDGED = 2.0, 8, 24
 """How many states what is wider counts as, how many other tasks are asked, and on how many pairs
@@ -632,7 +633,8 @@ class Task:
             if self.history_evidence is not None:
                 self._foresee(run, self.history_evidence)
                 gain = self.history_evidence.gain
-                if gain < -_SURE or (gain < 0.0 and self.episodes >= _TRIED):
+                enough = self.episodes >= _TRIED or len(self.names) > _SEVERAL
+                if gain < -_SURE or (gain < 0.0 and enough):
                     self.with_history = None
         for i, (step, state) in enumerate(zip(run.steps, states, strict=True)):
             if step.menu is not None and self.menus.get(state) != step.menu:
