@@ -52,6 +52,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarn
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[LocalCluster]:
+    # A host that another test made may have started Ray in this process, to look for its peers.
+    ray.shutdown()
     with local_cluster(3) as made:
         yield made
 
