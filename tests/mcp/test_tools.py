@@ -117,6 +117,20 @@ def test_a_question_is_answered_by_the_story_and_an_unknown_one_by_the_set_words
     in_process(memory, session)
 
 
+def test_what_is_remembered_may_have_happened_earlier(memory: Memory) -> None:
+    async def session(client: Client) -> None:
+        told = {"effect": "the cellar flooded because the drain was blocked"}
+        flood = await ask(client, "memory_add_event", timestamp="2026-03-02", **told)
+        told = {"effect": "the drain was blocked"}
+        drain = await ask(client, "memory_add_event", timestamp="2026-03-01T09:00:00Z", **told)
+        # The effect was there first, and nothing that comes later is a cause of it.
+        assert (flood["related"], drain["related"]) == ([], [])
+        found = await ask(client, "recall", cue="cellar flooded drain", until="2026-03-01T12:00")
+        assert [one["id"] for one in found["memories"]] == [drain["event"]]
+
+    in_process(memory, session)
+
+
 def test_a_memory_is_changed_put_away_and_brought_back(memory: Memory) -> None:
     async def session(client: Client) -> None:
         old = await ask(client, "memory_add_event", effect="Ana lives in Lyon")

@@ -331,7 +331,11 @@ class Tools:
 
     @_tool(ADDS, "memory")
     def memory_add_event(
-        self, effect: Annotated[Text, Field(description="What happened, as one plain statement.")]
+        self,
+        effect: Annotated[Text, Field(description="What happened, as one plain statement.")],
+        timestamp: Annotated[
+            Moment, Field(description="When it happened, if not now: a date, or a date and time.")
+        ] = None,
     ) -> Annotated[CallToolResult, Told]:
         """Commit a new memory, linked to what probably led to it.
 
@@ -339,7 +343,7 @@ class Tools:
         that should still be known in a later session: facts, preferences, decisions, results.
         """
         memory = self._client().memory
-        event = memory.add(effect)
+        event = memory.add(effect, timestamp=_moment(timestamp))
         related = [
             _related(memory.get(int(link.cause)), link, 1)
             for link in memory.causes.propose(event)
