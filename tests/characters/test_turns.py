@@ -51,6 +51,17 @@ def test_a_line_that_nobody_answers_for_many_turns_warns_of_nothing() -> None:
         assert "The soup is cold." in cast["Jordan"].context(turn)
 
 
+def test_before_its_turn_a_character_has_nothing_of_later_turns_in_mind() -> None:
+    cast = dinner()
+    for turn in range(1, 8):
+        cast["Alex"].said(f"Tomorrow the number is {turn}.", turn)
+    for turn in (2, 5):
+        shown = cast["Jordan"].context(turn, 400)
+        numbers = {int(hit.text[-2]) for hit in shown.hits if "the number is" in hit.text}
+        assert turn in numbers
+        assert max(numbers) == turn
+
+
 @pytest.mark.requirement("B9", "W7")
 def test_nothing_of_a_character_reaches_another_by_any_call() -> None:
     cast = dinner()

@@ -151,3 +151,11 @@ def test_a_citizen_without_a_name_is_refused_and_is_not_the_world() -> None:
         with pytest.raises(InvalidInputError, match="the name of a citizen"):
             made[name].saw("They cut the budget", 61)  # type: ignore[index]
     assert len(made.memory) == 0
+
+
+@pytest.mark.parametrize("clock", ["utc", "ticks", "turns"])
+def test_a_tick_that_is_no_number_is_refused_by_name(clock: str) -> None:
+    council = Council(Memory(embedder=LexicalEmbedder(), clock=clock))
+    council.decision("Budget cuts passed", 1, "senate")
+    with pytest.raises(InvalidInputError, match="timestamp is '6'"):
+        council.crisis("Plague", "6", "health")  # type: ignore[arg-type]

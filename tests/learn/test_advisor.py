@@ -16,7 +16,6 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError
 from cvx.learn.advisor import ActionValue, Advisor, Observation
-from cvx.learn.advisor.continuous_states import _nearest
 from cvx.learn.advisor.task_model import GAMMA
 from cvx.learn.transition_counts import END, Counts
 
@@ -178,15 +177,6 @@ def test_numbers_that_never_repeat_are_planned_on_by_what_is_near() -> None:
             last = Observation(None, np.array([at, rng.normal()], dtype=np.float32))
             advisor.end(episode, observation=last, truncated=not reward)
     assert wins >= 27
-
-
-def test_the_nearest_points_are_those_of_a_naive_search() -> None:
-    rng = np.random.default_rng(2)
-    points, asked = rng.normal(size=(50, 3)), rng.normal(size=(300, 3))
-    off, which = _nearest(points, asked, 4)
-    naive = np.linalg.norm(asked[:, None] - points[None], axis=2)
-    assert np.array_equal(which, np.argsort(naive, axis=1)[:, :4])
-    assert off == pytest.approx(np.sort(naive, axis=1)[:, :4])
 
 
 def test_a_change_is_noticed_and_chance_is_not_taken_for_one() -> None:

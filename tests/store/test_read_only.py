@@ -99,6 +99,7 @@ def test_reading_changes_no_byte_and_writing_is_refused_by_name(store: Path) -> 
             lambda: memory.record.compact(),
             lambda: memory.admin.transaction().__enter__(),
             lambda: memory.learning.active.close(memory.learning.active.begin("tidy up"), 1.0),
+            lambda: memory.feedback(memory.recall("cellar water"), helped=True),
         ]
         for write in writes:
             with pytest.raises(ReadOnlyError, match="open it without read_only"):

@@ -157,7 +157,8 @@ def check_link(link: Edge, began: int, followed: int, effect_first: str) -> None
         return
     said = (
         f"event {link.effect!r} happened at {when(followed)}, before its cause {link.cause!r} at "
-        f"{when(began)}: swap them, or say effect_first='allow'"
+        f"{when(began)}: swap them, correct the times, or give effect_first='allow' where it is a "
+        "parameter"
     )
     if effect_first == "refuse":
         raise InvalidInputError(said)

@@ -21,6 +21,7 @@ from cvx.characters.distortion import (
     Inverter,
     Telling,
 )
+from cvx.characters.filters import memory_filter
 from cvx.embed import embed_query
 from cvx.errors import InvalidInputError
 from cvx.escaping import quoted
@@ -417,7 +418,7 @@ class Character:
         Parameters
         ----------
         turn : int
-            The number of the turn.
+            The number of the turn; nothing of later turns is shown.
         budget_tokens : int, default 500
             Room in the prompt.
         present : iterable of str, optional
@@ -444,7 +445,8 @@ class Character:
             serving=replace(plan.serving, renderer=renderer, stale_after=_NEVER),
             timeout_s=plan.timeout_s,
         )
-        return self.memory.context(cue, budget_tokens, k=_MOST, pipeline=pipeline)
+        where = memory_filter(max_turn=turn)
+        return self.memory.context(cue, budget_tokens, k=_MOST, where=where, pipeline=pipeline)
 
     def _in_mind(
         self, cue: Cue, lines: Sequence[int], others: Sequence[str], goals: Sequence[str]

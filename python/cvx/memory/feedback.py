@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, SupportsIndex
 
 from cvx.arguments import a_flag, an_event, are_several, whole, wrong
-from cvx.errors import EpisodeEndedError, InvalidInputError, UnknownError
+from cvx.errors import EpisodeEndedError, InvalidInputError, ReadOnlyError, UnknownError
 from cvx.learn.attribution import Attribution
 from cvx.memory.namespace_access import Identity
 from cvx.memory.recall_verbs import RecallVerbs
@@ -28,7 +28,10 @@ def a_decision(name: str, value: Any) -> int:
         return value.decision_id
     if isinstance(value, Context | Hits):
         if value.decision is None:
-            raise UnknownError("this recall has no decision: its memory is a view of the past")
+            raise ReadOnlyError(
+                "this recall was not written down: its memory is a view of the past, or read only "
+                "(open it without read_only to give feedback)"
+            )
         return value.decision
     if isinstance(value, SupportsIndex):
         return int(_whole(name, value))

@@ -602,9 +602,9 @@ class Memory:
         for place, item in enumerate(write_verbs.rows_of(items)):
             with write_verbs.named(place):
                 made, named = self._item(item, whose)
-            if isinstance(made, Event) and counts:
-                made = made if _said(item, "timestamp") else replace(made, timestamp=latest + 1)
-                latest = max(latest, made.timestamp)
+                if isinstance(made, Event) and counts:
+                    made = made if _said(item, "timestamp") else replace(made, timestamp=latest + 1)
+                    latest = max(latest, a_time("timestamp", made.timestamp))
             listed.append(made)
             words.append(named)
             placed.append(_said(item, "timestamp") or _said(item, "vector"))

@@ -15,6 +15,13 @@ _MOST_CELLS = 800
 _MOST_POINTS = 6000
 _SWEEPS = 250
 _NEAREST = 4
+_MOST_JUDGED, _MOST_PAID = 400, 1000
+"""Of how many of the newest steps of an action it is judged whether the action itself pays, and of
+how many it is then remembered what it paid."""
+_WIDTHS = (0.5, 1.0, 2.0)
+"""Of the kernel, as shares of the reach: the best of them is taken."""
+_LEAST_GAIN = 0.05
+"""From which share of the variance that it explains on what an action pays counts."""
 _MIX = np.random.default_rng(0).integers(1, 2**62, 4096) | 1
 """Odd numbers that mix the places of a cell into one."""
 
@@ -60,13 +67,96 @@ class Worth(NamedTuple):
     episodes: tuple[str, ...]
 
 
+class _Ahead(NamedTuple):
+    """Where an action leads from each of n observations, and what it pays.
+
+    Attributes
+    ----------
+    cell, share : ndarray of shape (n, nearest)
+        The cells nearest to where it leads, and the chances to go on there.
+    reward, unsure : ndarray of shape (n,)
+        Expected, and the standard deviation of what the action itself pays.
+    going, known : ndarray of shape (n,)
+        The chance to go on at all; 1 where it leads to what was seen before, else 0.
+    """
+
+    cell: Ints
+    share: Floats
+    reward: Floats
+    unsure: Floats
+    going: Floats
+    known: Floats
+
+
+class ActionRewards:
+    """What actions pay here beside what is paid, by whatever action, where they lead to.
+
+    A kernel regression towards 0 over what was paid too much or too little, one an action. It
+    counts only where it foretells rewards of steps that it leaves out: where places alone say what
+    is paid, there is nothing for it to tell.
+
+    Parameters
+    ----------
+    paid : mapping of int to (ndarray of shape (n, dim), ndarray of shape (n,))
+        By action, oldest first: where it was done, and how much more it paid than was foretold.
+    reach : float
+        How far an observation tells what holds around it.
+
+    References
+    ----------
+    Nadaraya 1964, On estimating regression. Watson 1964, Smooth regression analysis.
+    """
+
+    def __init__(self, paid: Mapping[int, tuple[Floats, Floats]], reach: float) -> None:
+        self._paid = paid
+        judged = [(z[-_MOST_JUDGED:], rest[-_MOST_JUDGED:]) for z, rest in paid.values()]
+        rest = np.concatenate([one for _, one in judged])
+        whole = float(np.square(rest).sum())
+        apart = [_squares_between(z, z) for z, _ in judged]
+        for squares in apart:
+            np.fill_diagonal(squares, np.inf)
+        left = whole
+        self._width = 0.0
+        for width in (share * reach for share in _WIDTHS if whole > 0.0):
+            missed = 0.0
+            for squares, (_, own) in zip(apart, judged, strict=True):
+                near = np.exp(squares / (-2.0 * width**2))
+                missed += float(np.square(own - near @ own / (near.sum(1) + 1.0)).sum())
+            if missed < left:
+                left, self._width = missed, width
+        self.counts = left < (1.0 - _LEAST_GAIN) * whole
+        # What it cannot foretell is noise; what it can is how much actions differ.
+        self._noise = left / len(rest)
+        self._differ = max((whole - left) / len(rest), 1e-12)
+
+    def of(self, action: int, z: Floats) -> tuple[Floats, Floats]:
+        """Return what an action pays besides, and how uncertain that is.
+
+        Parameters
+        ----------
+        action : int
+        z : ndarray of shape (n, dim)
+
+        Returns
+        -------
+        ndarray of shape (n,), ndarray of shape (n,)
+            Mean and standard deviation.
+        """
+        points, rest = self._paid[action]
+        near = np.exp(_squares_between(z, points) / (-2.0 * self._width**2))
+        prior = max(self._noise / self._differ, 0.05)
+        weight = near.sum(1) + prior
+        return near @ rest / weight, np.sqrt(self._differ * prior / weight)
+
+
 class VectorModel:
     """A model of moves between vectors, and values that are planned on it.
 
     Displacements are fitted by ridge regression on polynomials of the standardised observation,
-    one an action; rewards and ends are those of the nearest observations. Values stand on cells of
-    visited space and carry over by the nearest ones. Where no observation is near, nothing is
-    known: exploring takes that for the best, exploiting for the worst.
+    one an action; rewards and ends are those of the nearest observations, and what an action pays
+    besides (`ActionRewards`). Values stand on cells of visited space and carry over by the nearest
+    ones. Where no observation is near, nothing is known: exploring takes that for the best,
+    exploiting for the worst.
 
     Parameters
     ----------
@@ -84,6 +174,7 @@ class VectorModel:
         self.gamma, self.reach, self.grain = gamma, reach, grain
         self.n = self._planned = 0
         self._columns: list[list[Floats]] = [[], [], [], [], []]
+        self.paid: ActionRewards | None = None
         self._episodes: list[str] = []
 
     def add(self, moves: Sequence[Transition]) -> None:
@@ -157,6 +248,14 @@ class VectorModel:
         self.reward[count == 0] = float(reward.mean())
         self.ended = np.bincount(there_at, ended, len(size)) / entered
         self.low, self.high = float(reward.min()), float(reward.max())
+        self.paid = None
+        if self.high > self.low:
+            paid = {}
+            for a, (points, rows) in self.tried.items():
+                points, rows = points[-_MOST_PAID:], rows[-_MOST_PAID:]
+                paid[a] = points, reward[rows] - self._ahead(points, a).reward
+            found = ActionRewards(paid, self._reach(z.shape[1]))
+            self.paid = found if found.counts else None
         moved = [self._ahead(self.at, a) for a in self.known]
         self.values = self._solve(moved, bold=False)
         self.best = (
@@ -169,26 +268,29 @@ class VectorModel:
     def _reach(self, dim: int) -> float:
         return self.reach * math.sqrt(dim / 2)
 
-    def _ahead(self, z: Floats, action: int) -> tuple[Ints, Floats, Floats, Floats, Floats]:
-        """Return where an action leads: cells, their shares, reward, chance to go on, if known."""
+    def _ahead(self, z: Floats, action: int) -> _Ahead:
+        """Return where an action leads from some observations."""
         after = z + self._features(z) @ self.fits[action]
         off, cell = _nearest(self.at, after, _NEAREST)
         share = 1.0 / (off + 0.02) ** 2
         share /= share.sum(1, keepdims=True)
         reward = (share * self.reward[cell]).sum(1)
         ended = self.ended[cell]
+        unsure = np.zeros(len(z))
+        if self.paid is not None:
+            besides, unsure = self.paid.of(action, z)
+            reward = reward + besides
         known = (off[:, 0] <= self._reach(z.shape[1])).astype(np.float64)
-        return cell, share * (1.0 - ended), reward, 1.0 - (share * ended).sum(1), known
+        going = 1.0 - (share * ended).sum(1)
+        return _Ahead(cell, share * (1.0 - ended), reward, unsure, going, known)
 
-    def _solve(
-        self, moved: list[tuple[Ints, Floats, Floats, Floats, Floats]], *, bold: bool
-    ) -> Floats:
+    def _solve(self, moved: Sequence[_Ahead], *, bold: bool) -> Floats:
         values = np.zeros(len(self.at))
         outside = self.best if bold else min(0.0, self.low / (1 - self.gamma))
         parts = []
-        for cell, share, reward, _, known in moved:
-            base = known * reward + (1 - known) * outside
-            parts.append((cell, share * (known * self.gamma)[:, None], base))
+        for to in moved:
+            base = to.known * to.reward + (1 - to.known) * outside
+            parts.append((to.cell, to.share * (to.known * self.gamma)[:, None], base))
         cell = np.stack([part[0] for part in parts])
         share = np.stack([part[1] for part in parts])
         base = np.stack([part[2] for part in parts])
@@ -219,18 +321,22 @@ class VectorModel:
             if action is None or action not in self.fits:
                 out.append(Worth(worst, self.best, self.best - worst, 0, ()))
                 continue
-            cell, share, reward, going, known = self._ahead(z, action)
-            near = self.values[cell[0]]
-            value = float(reward[0] + self.gamma * (share[0] @ near))
-            hope = float(reward[0] + self.gamma * (share[0] @ self.bold[cell[0]]))
-            middle = float(share[0] @ near) / max(1e-9, float(going[0]))
-            spread = self.gamma * math.sqrt(max(0.0, float(share[0] @ np.square(near - middle))))
+            to = self._ahead(z, action)
+            cell, share, unsure = to.cell[0], to.share[0], float(to.unsure[0])
+            near = self.values[cell]
+            value = float(to.reward[0] + self.gamma * (share @ near))
+            hope = float(to.reward[0] + unsure + self.gamma * (share @ self.bold[cell]))
+            middle = float(share @ near) / max(1e-9, float(to.going[0]))
+            varied = max(0.0, float(share @ np.square(near - middle)))
+            spread = math.hypot(self.gamma * math.sqrt(varied), unsure)
             points, at = self.tried[action]
             off = np.square(points - z).sum(1)
             within = np.flatnonzero(off <= self._reach(z.shape[1]) ** 2)
             told = dict.fromkeys(self._episodes[at[i]] for i in within[-12:])
             out.append(
-                Worth(value, hope if known[0] else self.best, spread, len(within), tuple(told)[-3:])
+                Worth(
+                    value, hope if to.known[0] else self.best, spread, len(within), tuple(told)[-3:]
+                )
             )
         return out
 
@@ -271,6 +377,13 @@ class VectorModel:
         value = float((reward + self.gamma * after).mean())
         hope = float((reward + self.gamma * hoped).mean())
         return Worth(value, hope, told.spread / math.sqrt(1.0 + n), n, told.episodes)
+
+
+def _squares_between(some: Floats, others: Floats) -> Floats:
+    """Return squared distances, of shape (some, others)."""
+    sums = np.square(some).sum(1)[:, None] + np.square(others).sum(1)
+    squares: Floats = np.maximum(sums - 2.0 * (some @ others.T), 0.0)
+    return squares
 
 
 def _nearest(points: Floats, asked: Floats, k: int) -> tuple[Floats, Ints]:

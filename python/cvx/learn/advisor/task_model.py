@@ -71,6 +71,10 @@ WEAKEST, _STRONGEST = 0.02, 6.0
 _SOME, _DECIDED = 30, 500
 """After how many observations of numbers it is judged whether they repeat, and until when."""
 
+_ANEW, _MOVING = 0.7, 0.3
+"""From which share of different ones on they do not: of those that differ within an episode, and of
+all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -185,7 +189,10 @@ class Task:
         self.menus: dict[int, tuple[Hashable, ...]] = {}
         self.counts = Counts(parts.gate)
         self.vectors = VectorModel(GAMMA)
+        # How often each observation of numbers was made, and how many different ones each episode
+        # made, added up.
         self.repeats: Counter[bytes] = Counter()
+        self.different = 0
         self.continuous = False
         self.process = GaussianProcess(relevance=parts.relevance)
         self.mean, self.variance = Column(np.float64), Column(np.float64)
@@ -268,7 +275,7 @@ class Task:
             "anchor": self.anchor,
             "history": None if self.history_evidence is None else self.history_evidence.saved(),
             "with_history": None if self.with_history is None else self.with_history.saved(runs),
-            "seen": [self.continuous, self.episodes, self.least, self.most],
+            "seen": [self.continuous, self.different, self.episodes, self.least, self.most],
             "latest": latest,
         }  # fmt: skip
 
@@ -319,7 +326,7 @@ class Task:
             self.history_evidence = HistoryEvidence.restored(told["history"])
         if self.with_history is not None:
             self.with_history.restore(told["with_history"], runs)
-        self.continuous, self.episodes, self.least, self.most = told["seen"]
+        self.continuous, self.different, self.episodes, self.least, self.most = told["seen"]
         names = told["latest"].tolist()
         self.latest = [deque((runs[at] for at in row if at >= 0), maxlen=3) for row in names]
         pairs = len(self.counts.rows)
@@ -565,13 +572,17 @@ class Task:
             there = here if there is None else there
             number = self.actions.number(step.action)
             moves.append(Transition(here, number, reward, there, ended, run.episode))
-            if undecided:
-                self.repeats.update([here.tobytes()])
         if run.weight > 0:
             self.vectors.add(moves)
-        steps = self.repeats.total()
+        if undecided:
+            made = Counter(move.here.tobytes() for move in moves)
+            self.repeats.update(made)
+            self.different += len(made)
+        steps, seen_once = self.repeats.total(), len(self.repeats)
         if steps <= _DECIDED:
-            self.continuous = steps >= _SOME and len(self.repeats) > 0.7 * steps
+            # States come again in other episodes, too; numbers only where something stands still.
+            anew = seen_once > _ANEW * self.different and seen_once > _MOVING * steps
+            self.continuous = steps >= _SOME and anew
 
     def _foresee(self, run: Run, evidence: HistoryEvidence) -> None:
         """Let both kinds of state foretell what this episode saw."""
