@@ -51,6 +51,21 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_a_new_store_is_filled_without_a_log_and_has_one_afterwards(
+    exported: Path, tmp_path: Path
+) -> None:
+    seen: set[str] = set()
+
+    def look(_done: int, _of: int) -> None:
+        seen.update(path.name for path in (tmp_path / "copy").rglob("memory.db*"))
+
+    import_export(tmp_path / "copy", exported / "all.parquet", progress=look)
+    assert "memory.db" in seen
+    assert "memory.db-wal" not in seen
+    # SQLite keeps in bytes 18 and 19 whether there may be a log.
+    assert (tmp_path / "copy" / "memory.db").read_bytes()[18:20] == b"\2\2"
+
+
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
 def test_a_disk_that_fills_up_leaves_nothing_and_the_same_import_goes_through_later(
     exported: Path, tmp_path: Path, ending: str

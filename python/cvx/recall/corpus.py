@@ -276,13 +276,12 @@ class Corpus:
         for name, at, kind in _PLAIN:
             setattr(self, name, self._columns[name].extend(np.array(columns[at], dtype=kind)))
         codes = self._codes
-        spaces = [
-            codes.setdefault(space(name, seen), len(codes))
-            for name, seen in zip(columns[4], columns[5], strict=True)
-        ]
+        pairs = [*zip(columns[4], columns[5], strict=True)]
+        own = {one: codes.setdefault(space(*one), len(codes)) for one in dict.fromkeys(pairs)}
+        spaces = [own[one] for one in pairs]
         self.spaces = self._spaces.extend(spaces)
-        blocks = (row // _BLOCK for row in range(first, len(self)))
-        occurs = {code << 32 | block for code, block in zip(spaces, blocks, strict=True)}
+        blocks = np.arange(first, len(self)) // _BLOCK
+        occurs = {*(self.spaces[first:] << 32 | blocks).tolist()}
         self._occurs.extend(sorted(occurs.difference(self._occurs.rows[-1000:].tolist())))
         known = self.source_codes
         self.sources = self._sources.extend([known.setdefault(s, len(known)) for s in columns[15]])

@@ -58,7 +58,11 @@ def add(db: sqlite3.Connection, rows: Iterable[tuple[int, str]]) -> None:
     """Index (event id, text)."""
     texts = [(event, text) for event, text in rows if text]
     db.executemany("INSERT INTO events_words (rowid, text) VALUES (?, ?)", texts)
-    cut = [(event, " ".join(found)) for event, text in texts if (found := pairs(text))]
+    cut = [
+        (event, " ".join(found))
+        for event, text in texts
+        if not text.isascii() and (found := pairs(text))
+    ]
     if cut:
         db.executemany("INSERT INTO events_pairs (rowid, text) VALUES (?, ?)", cut)
 

@@ -26,7 +26,17 @@ def founded(folder: Path) -> Iterator[Record]:
         An empty one, which nobody else has open.
     """
     with staged(folder) as staging, Record(staging / "memory.db") as record:
+        # Nobody else reads it, and nothing of it is kept if the block ends early: its pages are
+        # written once, without a write-ahead log.
+        _keep_journal(record, "DELETE")
         yield record
+        # Here already: a journal of this change would have to be beside it when it is opened next.
+        _keep_journal(record, "WAL")
+
+
+def _keep_journal(record: Record, mode: str) -> None:
+    with record.database.typed_errors():
+        record.database.connection().execute(f"PRAGMA journal_mode = {mode}")
 
 
 @contextmanager

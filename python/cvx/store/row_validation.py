@@ -136,24 +136,21 @@ class RowCheck:
             }
         except (ValueError, TypeError):
             return [row[:width] for row in some]
-        labels: dict[tuple[object, ...], Sequence[Any]] = {}
-        for row, entity, metadata, tags in zip(
-            some, columns["entity"], columns["metadata"], columns["tags"], strict=True
-        ):
-            # A name in it, escaped or not, says the number of the entity.
-            told = metadata or ""
-            named = (ENTITY_KEY in told or "\\" in told) and entity
-            labels.setdefault((metadata, tags, named), row[:width])
         plain = {**ends, "metadata": ["{}"], "tags": ["[]"]}
         most = max(map(len, plain.values()))
         made = [tuple(told[at % len(told)] for told in plain.values()) for at in range(most)]
         # Most labels are looked at alone, without the columns that the made rows speak for.
-        odd = (
-            row
-            for (metadata, tags, named), row in labels.items()
-            if named is not False or not _storable_labels(metadata, tags)
-        )
-        return [*made, *odd]
+        labels = zip(columns["metadata"], columns["tags"], strict=True)
+        odd = {one for one in {*labels} if not _storable_labels(*one)}
+        # A name in them says the number of the entity.
+        asked = {
+            (metadata, tags, entity): row[:width]
+            for row, metadata, tags, entity in zip(
+                some, columns["metadata"], columns["tags"], columns["entity"], strict=True
+            )
+            if (metadata, tags) in odd
+        }
+        return [*made, *asked.values()]
 
     def _ends(self, name: str, kind: type, values: Sequence[Any]) -> list[Any]:
         """Return values of a column that are refused if any of them is.
@@ -163,7 +160,9 @@ class RowCheck:
         ValueError, TypeError
             It takes a look at each.
         """
-        there = [value for value in values if value is not None]
+        there: Sequence[Any] = values
+        if None in values:
+            there = [value for value in values if value is not None]
         nothing = [None] if len(there) < len(values) else []
         if not set(map(type, there)) <= {kind}:
             raise TypeError(f"{name} holds values of other types than {kind.__name__}")
@@ -205,7 +204,13 @@ class RowCheck:
 
 
 def _storable_labels(metadata: Any, tags: Any) -> bool:
-    """Return whether these may be stored, of an event whose metadata names no entity."""
+    """Return whether these may be stored, of any event: metadata that names an entity may not.
+
+    Escaped or not, a name in it says the number of the entity.
+    """
+    told = metadata or ""
+    if ENTITY_KEY in told or "\\" in told:
+        return False
     try:
         _check_brackets(metadata, tags)
         storable_metadata("metadata", json.loads(metadata))

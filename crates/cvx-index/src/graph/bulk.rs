@@ -20,7 +20,7 @@ use crate::graph::ranked::Ranked;
 use crate::graph::scratch::with_scratch;
 use crate::hash::splitmix;
 use crate::id::Slot;
-use crate::vectors::codes::{CodeSlices, Coded, Packed, Tiles};
+use crate::vectors::codes::{CodeSlices, Coded, Packed};
 
 /// Fewer nodes than this are inserted one by one.
 const LEAST: usize = 4096;
@@ -35,7 +35,13 @@ const JOINED: usize = 16;
 const NEAREST: usize = 12;
 /// Words of eight that hold the nearest of a query, be it to leaders or in a group.
 const KEPT: usize = JOINED.div_ceil(EIGHT);
-const _: () = assert!(NEAREST <= JOINED);
+const _: () = assert!(NEAREST < JOINED);
+/// Distances held against a bound at once.
+const SEEN: usize = 2 * PACK;
+/// How often the range of distances is halved to find that bound.
+const HALVED: usize = 6;
+/// Products in a cache line.
+const LINE: usize = 16;
 /// What stands for no place.
 const NONE: u32 = u32::MAX;
 /// Leaders of one division, at most: every row is compared with each.
@@ -54,83 +60,139 @@ const CHOOSING: usize = 1 << 20;
 const STEP: usize = TOGETHER * TOGETHER;
 
 /// The nearest `most` rows of a pack to each of `nodes`, which are rows themselves where it is said
-/// from which place on.
+/// from which place on, the first of a [`PACK`].
 struct Nearest<'a> {
     codes: &'a CodeSlices<'a>,
-    packed: &'a Packed,
+    compared: &'a mut Compared,
     nodes: &'a [Slot],
     own: Option<usize>,
     most: usize,
 }
 
-/// The nearest rows that came by of each of four queries.
-struct Keep {
-    most: usize,
-    /// The place of each query among the rows, where it is one.
-    own: [usize; GROUP],
-    bounds: [f32; GROUP],
-    /// Nearest first: distances and places.
-    found: [[[u64; EIGHT]; KEPT]; GROUP],
-}
-
-impl Tiles for Keep {
-    #[inline(always)]
-    fn see(&mut self, kernel: impl Kernel, query: usize, first: usize, distances: &[f32; PACK]) {
-        let (found, bound) = (&mut self.found[query], &mut self.bounds[query]);
-        let mut near = kernel.within(distances, *bound);
-        while near != 0 {
-            let lane = near.trailing_zeros() as usize;
-            near &= near - 1;
-            let (distance, place) = (distances[lane], first + lane);
-            if distance < *bound && place != self.own[query] {
-                kernel.put(found, Ranked::new(distance, Slot::at(place)).word());
-                let last = found.as_flattened()[self.most - 1];
-                if last != u64::MAX {
-                    *bound = Ranked::of_word(last).distance();
-                }
-            }
-        }
-    }
+/// Rows that are compared with many, and what came of it.
+#[derive(Default)]
+pub(crate) struct Compared {
+    packed: Packed,
+    /// Of queries with rows.
+    products: Vec<i32>,
+    /// Of one query to all rows.
+    distances: Vec<f32>,
 }
 
 impl Work for Nearest<'_> {
     /// Places, `most` of each node; [`NONE`] where there are fewer.
     type Output = Vec<u32>;
 
+    /// Two rows are compared once, if each is to know how far the other is.
     #[inline(always)]
     fn run(self, kernel: impl Kernel) -> Vec<u32> {
         let Nearest {
             codes,
-            packed,
+            compared,
             nodes,
             own,
             most,
         } = self;
-        let mut queries: [Coded; GROUP] = Default::default();
+        let Compared {
+            packed,
+            products,
+            distances,
+        } = compared;
+        let width = packed.len();
+        // Rows of products are of an odd number of cache lines: columns are written, and lines at the
+        // same place of a page are few in a cache.
+        let stride = width + LINE;
+        distances.resize(width, 0.0);
+        let blocks = nodes.len().div_ceil(PACK);
+        // What is compared with rows alone is done with before the next comes.
+        let kept = if own.is_some() { blocks } else { 1 };
+        if products.len() < kept * PACK * stride {
+            products.resize(kept * PACK * stride, 0);
+        }
+        let mut queries: [Coded; PACK] = Default::default();
         let mut nearest = Vec::with_capacity(nodes.len() * most);
-        for (first, four) in (0..).step_by(GROUP).zip(nodes.chunks(GROUP)) {
-            let mut keep = Keep {
-                most,
-                own: [usize::MAX; GROUP],
-                // What pads a pack is infinitely far.
-                bounds: [f32::MAX; GROUP],
-                found: [[[u64::MAX; EIGHT]; KEPT]; GROUP],
-            };
-            for lane in 0..GROUP {
+        for (block, some) in nodes.chunks(PACK).enumerate() {
+            let next = nodes.get((block + 1) * PACK..).unwrap_or(&[]);
+            codes.prefetch_all(&next[..next.len().min(PACK)]);
+            for (lane, query) in queries.iter_mut().enumerate() {
                 // The places that are left over compare the last again.
-                codes.take_row(four[lane.min(four.len() - 1)], &mut queries[lane]);
-                if let Some(own) = own {
-                    keep.own[lane] = own + first + lane;
+                codes.take_row(some[lane.min(some.len() - 1)], query);
+            }
+            let start = if own.is_some() { block * PACK } else { 0 };
+            let fours = &queries.as_chunks::<GROUP>().0[..some.len().div_ceil(GROUP)];
+            for pack in 0..width / PACK {
+                // Where the rows of the pack are among the nodes.
+                let other = match own {
+                    Some(own) => pack.wrapping_sub(own / PACK),
+                    None => usize::MAX,
+                };
+                if other < block {
+                    continue;
+                }
+                for (four, first) in fours.iter().zip((start..).step_by(GROUP)) {
+                    let tile = packed.products(kernel, four, pack);
+                    let rows = products[first * stride..].chunks_exact_mut(stride);
+                    for (row, products) in tile.iter().zip(rows) {
+                        products[pack * PACK..][..PACK].copy_from_slice(row);
+                    }
+                    if other > block && other < blocks {
+                        let column = own.unwrap_or(0) + first;
+                        let [a, b, c, d] = &tile;
+                        let rows = products[other * PACK * stride..].chunks_exact_mut(stride);
+                        for (row, products) in rows.take(PACK).enumerate() {
+                            let four = [a[row], b[row], c[row], d[row]];
+                            products[column..][..GROUP].copy_from_slice(&four);
+                        }
+                    }
                 }
             }
-            packed.compare(kernel, &queries, &mut keep);
-            for found in &keep.found[..four.len()] {
+            for (lane, query) in queries[..some.len()].iter().enumerate() {
+                let products = &products[(start + lane) * stride..][..width];
+                let least = packed.distances(query, products, distances);
+                let (own, reach) = match own {
+                    Some(own) => (own + block * PACK + lane, most + 1),
+                    None => (usize::MAX, most),
+                };
+                let bound = above(kernel, &least, reach);
+                let mut found = [[u64::MAX; EIGHT]; KEPT];
+                for (some, first) in distances.chunks(SEEN).zip((0..).step_by(SEEN)) {
+                    let mut near = kernel.within(some, bound);
+                    while near != 0 {
+                        let lane = near.trailing_zeros() as usize;
+                        near &= near - 1;
+                        if first + lane != own {
+                            let near = Ranked::new(some[lane], Slot::at(first + lane));
+                            kernel.put(&mut found, near.word());
+                        }
+                    }
+                }
                 // The lower half of a word is the place; that of the word above all is NONE.
-                nearest.extend(found.as_flattened()[..most].iter().map(|&word| word as u32));
+                for &word in &found.as_flattened()[..most] {
+                    nearest.push(word as u32);
+                }
             }
         }
         nearest
     }
+}
+
+/// A bound that at least `many` of some distances are not above, and few more; infinite ones are.
+#[inline(always)]
+fn above(kernel: impl Kernel, distances: &[f32; PACK], many: usize) -> f32 {
+    let (mut low, mut high) = (f32::MAX, f32::MIN);
+    for &distance in distances {
+        low = if distance < low { distance } else { low };
+        high = if distance > high { distance } else { high };
+    }
+    for _ in 0..HALVED {
+        let middle = low + (high - low) / 2.0;
+        if kernel.within(distances, middle).count_ones() as usize >= many {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    high.min(f32::MAX)
 }
 
 /// The groups that nodes were divided into.
@@ -395,14 +457,20 @@ impl Builder<'_> {
         }
         let codes = self.vectors.codes.slices();
         with_scratch(|scratch| {
-            codes.pack(rows, &mut scratch.packed);
-            codes.isa().run(Nearest {
+            let compared = &mut scratch.compared;
+            codes.pack(rows, &mut compared.packed);
+            // Rows that are nodes are taken from the first of a pack on.
+            let before = own.map_or(0, |own| own % PACK);
+            let nodes = own.map_or(nodes, |own| &rows[own - before..own + nodes.len()]);
+            let mut nearest = codes.isa().run(Nearest {
                 codes: &codes,
-                packed: &scratch.packed,
+                compared,
                 nodes,
-                own,
+                own: own.map(|own| own - before),
                 most,
-            })
+            });
+            nearest.drain(..before * most);
+            nearest
         })
     }
 }

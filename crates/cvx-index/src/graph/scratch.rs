@@ -2,10 +2,11 @@
 
 use std::cell::Cell;
 
+use crate::graph::bulk::Compared;
 use crate::graph::candidate_pool::CandidatePool;
 use crate::graph::ranked::Ranked;
 use crate::id::Slot;
-use crate::vectors::codes::{Buffers, Packed};
+use crate::vectors::codes::Buffers;
 
 /// Which nodes a walk has seen: a byte a node, that of this walk where it was seen.
 ///
@@ -113,8 +114,8 @@ pub(crate) struct Scratch {
     pub(crate) walk: Walk,
     pub(crate) buffers: Buffers,
     pub(crate) found: Found,
-    /// The rows of a group that are compared with each other.
-    pub(crate) packed: Packed,
+    /// The rows of a group, compared with each other or with others.
+    pub(crate) compared: Compared,
 }
 
 /// Lends this thread's buffers; a call inside a call gets fresh ones.

@@ -456,39 +456,60 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Shows `tiles` the distances of four queries to the rows, a [`PACK`] of them at a time.
+    /// How many rows there are, with those that fill the last [`PACK`].
+    pub(crate) fn len(&self) -> usize {
+        self.scales.len()
+    }
+
+    /// The products of four queries with the rows of a pack: the same of two rows, whichever is the query.
     #[inline(always)]
-    pub(crate) fn compare(
+    pub(crate) fn products(
         &self,
         kernel: impl Kernel,
         queries: &[Coded; GROUP],
-        tiles: &mut impl Tiles,
-    ) {
+        pack: usize,
+    ) -> [[i32; PACK]; GROUP] {
         let [a, b, c, d] = queries;
         let chunks = [&*a.chunks, &*b.chunks, &*c.chunks, &*d.chunks];
-        let scales = self.scales.as_chunks::<PACK>().0;
-        let bases = self.bases.as_chunks::<PACK>().0;
         let size = PACK * a.chunks.len();
-        for at in 0..scales.len() {
-            let products = kernel.tile(chunks, &self.rows[at * size..][..size]);
-            for lane in 0..GROUP {
-                let query = &queries[lane];
-                let mut distances = [0.0; PACK];
-                for row in 0..PACK {
-                    let product = (products[lane][row] - query.excess) as f32;
-                    let scale = query.scale * scales[at][row];
-                    distances[row] = query.base - product * scale + bases[at][row];
-                }
-                tiles.see(kernel, lane, at * PACK, &distances);
+        let mut products = kernel.tile(chunks, &self.rows[pack * size..][..size]);
+        for (products, query) in products.iter_mut().zip(queries) {
+            for product in products {
+                *product -= query.excess;
             }
         }
+        products
     }
-}
 
-/// Who looks at distances as they come.
-pub(crate) trait Tiles {
-    /// Sees the distances of a query to the rows from the place `first` on.
-    fn see(&mut self, kernel: impl Kernel, query: usize, first: usize, distances: &[f32; PACK]);
+    /// The distances of a query to all rows, of its products with them, and the least of each place
+    /// in a pack.
+    #[inline(always)]
+    pub(crate) fn distances(
+        &self,
+        query: &Coded,
+        products: &[i32],
+        distances: &mut [f32],
+    ) -> [f32; PACK] {
+        let mut least = [f32::INFINITY; PACK];
+        let packs = products.as_chunks::<PACK>().0.iter();
+        let (scales, bases) = (self.scales.as_chunks().0, self.bases.as_chunks().0);
+        let rows = packs.zip(scales).zip(bases);
+        for (out, ((products, scales), bases)) in distances.as_chunks_mut().0.iter_mut().zip(rows) {
+            let (scales, bases): (&[f32; PACK], &[f32; PACK]) = (scales, bases);
+            let mut row = [0.0; PACK];
+            for at in 0..PACK {
+                let scale = query.scale * scales[at];
+                row[at] = query.base - products[at] as f32 * scale + bases[at];
+                least[at] = if row[at] < least[at] {
+                    row[at]
+                } else {
+                    least[at]
+                };
+            }
+            *out = row;
+        }
+        least
+    }
 }
 
 /// Where distances are put.
@@ -496,6 +517,9 @@ pub(crate) trait Tiles {
 pub(crate) struct Buffers {
     distances: Vec<f32>,
 }
+
+/// Rows asked for ahead of those that are compared.
+const AHEAD: usize = 4 * GROUP;
 
 /// Distances to rows that somebody has picked.
 struct Distances<'a, 'b> {
@@ -510,7 +534,8 @@ impl<'b> Work for Distances<'_, 'b> {
 
     #[inline(always)]
     fn run(self, kernel: impl Kernel) -> Self::Output {
+        let ahead = self.nodes.get(AHEAD..).unwrap_or(&[]);
         self.table
-            .distances_by(kernel, self.query, self.nodes, &[], self.buffers)
+            .distances_by(kernel, self.query, self.nodes, ahead, self.buffers)
     }
 }

@@ -27,9 +27,9 @@ from cvx.store.row_validation import TAKEN_OVER, may_say
 from cvx.store.schema import SCHEMA_VERSION
 from cvx.store.transfer.parquet_reading import (
     MOST_ROWS,
-    check_readable,
     most_text,
     read_columns,
+    tried,
     unreadable,
 )
 
@@ -421,10 +421,15 @@ def read_parquet(path: Path) -> Incoming:
         ) from error
     header = Header.from_text(told, str(path / "header.json"))
     found = [(table, file) for table in rows.COLUMNS for file in _files_of(path / table)]
-    check_readable([(file, rows.stored_columns(table)) for table, file in found])
-    return Incoming(
-        header, ((table, some) for table, file in found if (some := _rows_of(file, table)))
-    )
+    return Incoming(header, _tried(found))
+
+
+def _tried(found: list[tuple[str, Path]]) -> Iterator[Batch]:
+    with tried([(file, rows.stored_columns(table)) for table, file in found]) as wait_for:
+        for number, (table, file) in enumerate(found):
+            wait_for(number)
+            if some := _rows_of(file, table):
+                yield table, some
 
 
 def _files_of(folder: Path) -> list[Path]:

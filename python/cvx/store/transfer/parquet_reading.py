@@ -1,7 +1,7 @@
 """Reads Parquet files of an export, each after another process has shown that it can be read.
 
 polars believes what a file says of itself: where a changed byte makes it ask for more memory than
-there is, the whole process ends. So a Python of its own reads the files first, with little memory,
+there is, the whole process ends. So a Python of its own reads each file first, with little memory,
 and nothing that it read is used.
 """
 
@@ -13,8 +13,10 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from cvx.errors import ExportError
@@ -64,49 +66,70 @@ def read_columns(path: Path, names: Sequence[str]) -> tuple[pl.DataFrame, int]:
         return found, os.fstat(file.fileno()).st_size
 
 
-def check_readable(files: Sequence[tuple[Path, Sequence[str]]]) -> None:
-    """Have another process read columns of files, and throw them away.
+@contextmanager
+def tried(files: Sequence[tuple[Path, Sequence[str]]]) -> Iterator[Callable[[int], None]]:
+    """Have another process read columns of files, ahead of this one, and throw them away.
 
     It may take memory of four times the text that a file may stand for (1,000 times its size and
     64 MB), of half of the machine's at most, beyond what it takes itself, and a second for each MB
     of all files beyond the first minute.
+
+    Yields
+    ------
+    callable
+        Waits until the file of a number was read there; raises an ExportError with its name if
+        that process failed, ended or took too long at it.
 
     Raises
     ------
     MissingExtraError
         The package polars is not installed.
     ExportError
-        That process failed, ended or took too long: at the file that is named.
+        That process could not be started.
     """
     with needs("frames"):
         import polars  # noqa: F401
 
-    if not files:
-        return
     size = sum(path.stat(follow_symlinks=False).st_size for path, _ in files)
-    try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-B", "-c", _CHILD, *sys.path],
-            input=json.dumps([(str(path), list(names)) for path, names in files]),
-            env=os.environ | _ALONE,
-            timeout=_LEAST_SECONDS + size / _BYTES_A_SECOND,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise unreadable(files[0][0].parent.parent, error) from error
-    if done.returncode:
-        begun = done.stdout.split()
-        path = files[int(begun[-1])][0] if begun else files[0][0].parent.parent
-        said = done.stderr.strip().splitlines() or [""]
-        raise unreadable(
-            path,
-            f"{signal.Signals(-done.returncode).name}: {said[0]}"
-            if done.returncode < 0
-            else said[-1],
-        )
+    seconds = _LEAST_SECONDS + size // _BYTES_A_SECOND
+    told = json.dumps([seconds, [(str(path), list(names)) for path, names in files]])
+    with TemporaryFile() as said:
+        try:
+            child = subprocess.Popen(
+                [sys.executable, "-I", "-B", "-c", _CHILD, *sys.path],
+                env=os.environ | _ALONE,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+            )
+        except OSError as error:
+            raise unreadable(files[0][0].parent.parent, error) from error
+        with child:
+            begun: list[bytes] = []
+
+            def wait_for(number: int) -> None:
+                assert child.stdout is not None
+                # That a file was read is known when the next is begun, or all are done.
+                while len(begun) < number + 2 and (line := child.stdout.readline()):
+                    begun.append(line)
+                if len(begun) < number + 2 and child.wait():
+                    path = files[len(begun) - 1][0] if begun else files[0][0].parent.parent
+                    said.seek(0)
+                    raise unreadable(path, _why(child.returncode, said.read()))
+
+            try:
+                assert child.stdin is not None
+                with suppress(BrokenPipeError), child.stdin:  # If it ended, who waits is told.
+                    child.stdin.write(told.encode())
+                yield wait_for
+            finally:
+                child.kill()
+
+
+def _why(code: int, said: bytes) -> str:
+    """Return what a process that ended with a code has said of it."""
+    lines = said.decode(errors="replace").strip().splitlines() or [""]
+    return f"{signal.Signals(-code).name}: {lines[0]}" if code < 0 else lines[-1]
 
 
 def unreadable(path: Path, why: object) -> ExportError:
@@ -121,7 +144,10 @@ def _read_all() -> None:
     import polars  # noqa: F401
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for number, (path, names) in enumerate(json.load(sys.stdin)):
+    seconds, files = json.load(sys.stdin)
+    # Whatever it is doing then, it ends.
+    signal.alarm(seconds)
+    for number, (path, names) in enumerate(files):
         print(number, flush=True)
         _bound_memory(Path(path).stat(follow_symlinks=False).st_size)
         read_columns(Path(path), names)
