@@ -16,7 +16,7 @@ from cvx.evaluation import Label
 from cvx.evaluation.metrics import Answer, Ranker, tokens_of
 from cvx.memory import Memory
 from cvx.recall import reciprocal_rank_fusion
-from cvx.recall.ranking_signals import stretched_column
+from cvx.scoring.scorer import scale
 from cvx.types import Event
 
 _WORD = re.compile(r"\w+")
@@ -129,8 +129,8 @@ class _Space:
 
     def summed(self, plain: _Plain, label: Label) -> Scores:
         both = (
-            stretched_column(self.dense(plain, label)),
-            stretched_column(self.windows(plain, label)),
+            scale(self.dense(plain, label)),
+            scale(self.windows(plain, label)),
         )
         return np.asarray(both[0] + both[1])
 

@@ -11,19 +11,19 @@ __all__ = [
     "CausalRows",
     "GraphRows",
     "NativeIndex",
+    "best",
     "best_by_idf",
+    "candidates",
     "compact_json",
-    "dense_columns",
     "holds",
-    "joined",
     "may_hide_orders",
     "neighbourhood",
     "row_checksums",
-    "session_columns",
+    "signal_columns",
+    "stretched",
     "votes",
+    "weighed",
     "window",
-    "with_neighbours",
-    "word_columns",
 ]
 
 _File = str | os.PathLike[str]
@@ -337,8 +337,10 @@ def best_by_idf(
 def votes(rankings: Sequence[_Ints], constant: float) -> tuple[_Ints, _Doubles]:
     """All rows of rankings, best first, and their sums of 1 / (constant + place)."""
 
-def with_neighbours(
-    best: _Ints,
+def candidates(
+    rankings: Sequence[tuple[_Ints, _Doubles]],
+    constant: float,
+    net: int,
     most: int,
     reach: int,
     others: _Ints,
@@ -346,21 +348,17 @@ def with_neighbours(
     after: _Ints,
     readable: _Flags,
     visible: _Flags,
-) -> _Ints:
-    """The visible ones of rows, of the neighbours of the first `most`, and of others: ascending."""
+) -> tuple[_Ints, _Doubles]:
+    """Visible rows, ascending: the `net` with most votes, neighbours of the first `most`, others.
 
-def joined(
-    rows: _Ints,
-    rankings: Sequence[tuple[_Ints, _Doubles]],
-    votes: tuple[_Ints, _Doubles],
-) -> _Doubles:
-    """Columns over ascending rows: of each ranking the place from 1 and the score, then the votes.
-
-    NaN where a ranking does not hold a row, and 0 where there are no votes.
+    Their columns are, of each ranking, the place from 1 and the score, NaN where it does not hold a
+    row; then the votes, 0 where there are none.
     """
 
-def neighbourhood(windows: _Ints) -> tuple[_Ints, _Ints]:
-    """The rows of windows, ascending, and where in these each place of a window stands.
+def neighbourhood(
+    rows: _Ints, before: _Ints, after: _Ints, readable: _Flags, reach: int
+) -> tuple[_Ints, _Ints]:
+    """Rows and their neighbours, ascending, and where in these each place of a `window` stands.
 
     What is not there stands behind the last one.
     """
@@ -368,26 +366,49 @@ def neighbourhood(windows: _Ints) -> tuple[_Ints, _Ints]:
 def holds(near: _Ints, holders: Sequence[_Ints]) -> _Doubles:
     """Whether each list, ascending, holds each row: of shape (lists, rows), 1 or 0."""
 
-def dense_columns(
-    near: _Ints, places: _Ints, similarity: _Doubles, asks: _Flags
-) -> dict[str, _Doubles]:
-    """Columns that compare vectors; `similarity` is of the near rows, NaN for none."""
-
-def word_columns(
+def signal_columns(
     near: _Ints,
     places: _Ints,
-    holds: _Doubles,
-    idf: _Doubles,
-    known: _Flags,
+    similarity: _Doubles,
+    holders: Sequence[_Ints],
+    idf: Sequence[float],
     asks: _Flags,
     lengths: _Ints,
-) -> dict[str, _Doubles]:
-    """Columns that compare words; `holds` is of the near rows, `known` of the words."""
+    sessions: _Ints,
+) -> tuple[dict[str, _Doubles], _Doubles]:
+    """Columns that compare vectors, words and sessions, and how good each candidate is by itself.
 
-def session_columns(
-    sessions: _Ints, score: _Doubles, holds: _Doubles, idf: _Doubles
-) -> dict[str, _Doubles]:
-    """Columns that say how good the session of each candidate is, by the candidates."""
+    `similarity` is of the near rows, NaN for none; `holders` and `idf` of the words of a question;
+    `asks`, `lengths` and `sessions` of all rows.
+    """
+
+def stretched(columns: Sequence[_Doubles]) -> _Doubles:
+    """Columns scaled to [0, 1] by their least and greatest finite value, of shape (columns, rows).
+
+    0 for what is not finite, and where all are equal.
+    """
+
+def weighed(
+    columns: Sequence[_Doubles], weights: Sequence[float], trust: _Doubles | None = None
+) -> tuple[_Doubles, _Doubles, _Doubles, _Doubles]:
+    """The columns and their shares, of shape (columns, rows), what multiplies these, and the sums.
+
+    Trust multiplies a sum of at least 0, and 2 - trust one below.
+    """
+
+def best(
+    scores: _Doubles,
+    places: _Ints,
+    salience: _Doubles,
+    time: _Doubles,
+    votes: _Doubles,
+    events: _Ints,
+    decimals: int,
+) -> _Ints:
+    """Places of a table by their scores to so many decimals, highest first.
+
+    Of equal ones the salient (NaN is 0), then the newer, the voted for, the lower event.
+    """
 
 def may_hide_orders(texts: Sequence[str]) -> list[bool]:
     """Of each text whether it may read like an order, and patterns have to be asked.

@@ -188,9 +188,11 @@ def _a_vector(name: str, value: Any) -> Vector:
     row = np.asarray(value) if isinstance(value, np.ndarray) or _are_numbers(value) else None
     if row is None or row.ndim != 1 or row.dtype.kind not in "fiu" or not np.isfinite(row).all():
         raise wrong(name, value, "a vector of shape (dim,) of finite numbers")
+    if row.dtype == np.float32:
+        return row
     # What is too large for this type is infinite in it, and refused as such.
     with np.errstate(over="ignore"):
-        row = row.astype(np.float32, copy=False)
+        row = row.astype(np.float32)
     if not np.isfinite(row).all():
         raise wrong(name, value, "numbers that fit 32-bit floats")
     return row

@@ -77,6 +77,15 @@ class PlainView(VisibleEvents):
                     out[at, step + reach] = mine[place + step]
         return out
 
+    def neighbourhood(self, rows: IntArray, reach: int) -> tuple[IntArray, IntArray]:
+        windows = self.window(rows, reach)
+        near = sorted({row for window in windows.tolist() for row in window if row >= 0})
+        places = {row: place for place, row in enumerate(near)} | {-1: len(near)}
+        found = [[places[row] for row in window] for window in windows.tolist()]
+        return np.array(near, dtype=np.int64), np.array(found, dtype=np.int64).reshape(
+            windows.shape
+        )
+
     def postings(self, word: str) -> IntArray | None:
         asked = f'"{word.rstrip("*")}"' + "*" * word.endswith("*")
         found = self._words.execute(

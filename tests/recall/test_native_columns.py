@@ -50,43 +50,35 @@ def test_votes_are_those_of_reciprocal_rank_fusion(rankings: list[list[int]]) ->
     assert scores.tolist() == pytest.approx([one.score for one in fused], abs=1e-15)
 
 
-@given(RANKINGS, st.sets(st.integers(0, ROWS - 1)))
-def test_a_table_says_where_each_ranking_has_a_row(
-    rankings: list[list[int]], chosen: set[int]
-) -> None:
-    rows = ints(sorted(chosen))
-    pairs = [(ints(one), np.linspace(1, 0, len(one))) for one in rankings]
-    votes = recall_columns.votes([one for one, _ in pairs], 60.0)
-    out = recall_columns.joined(rows, pairs, votes)
-    assert out.shape == (2 * len(rankings) + 1, len(rows))
-    by_row = dict(zip(votes[0].tolist(), votes[1].tolist(), strict=True))
-    for at, row in enumerate(rows.tolist()):
-        for one, (held, scores) in enumerate(pairs):
-            there = held.tolist().index(row) if row in held else None
-            expected = (np.nan, np.nan) if there is None else (there + 1, scores[there])
-            np.testing.assert_array_equal(out[2 * one : 2 * one + 2, at], expected)
-        assert out[-1, at] == by_row.get(row, 0.0)
-
-
 @given(
-    st.lists(st.integers(0, ROWS - 1), unique=True, max_size=9),
+    RANKINGS,
+    st.integers(0, 20),
     st.integers(0, 9),
     st.integers(0, 2),
     st.lists(st.integers(-1, ROWS - 1), max_size=5),
     st.sets(st.integers(0, ROWS - 1)),
     st.sets(st.integers(0, ROWS - 1)),
 )
-def test_neighbours_join_the_visible_rows(
-    best: list[int], most: int, reach: int, others: list[int], hidden: set[int], unseen: set[int]
+def test_a_table_holds_what_was_found_and_its_neighbours_with_what_each_source_says(
+    rankings: list[list[int]],
+    net: int,
+    most: int,
+    reach: int,
+    others: list[int],
+    hidden: set[int],
+    unseen: set[int],
 ) -> None:
     # Sessions of ten rows, one after the other.
     before = ints([row - 1 if row % 10 else -1 for row in range(ROWS)])
     after = ints([row + 1 if row % 10 < 9 else -1 for row in range(ROWS)])
     readable = np.array([row not in hidden for row in range(ROWS)])
     visible = readable & [row not in unseen for row in range(ROWS)]
-    found = recall_columns.with_neighbours(
-        ints(best), most, reach, ints(others), before, after, readable, visible
+    pairs = [(ints(one), np.linspace(1, 0, len(one))) for one in rankings]
+    rows, columns = recall_columns.candidates(
+        pairs, 60.0, net, most, reach, ints(others), before, after, readable, visible
     )
+    votes = reciprocal_rank_fusion({str(at): one for at, one in enumerate(rankings)})
+    best = [one.item for one in votes][:net]
     beside = {
         near
         for row in best[:most]
@@ -94,7 +86,15 @@ def test_neighbours_join_the_visible_rows(
         if near // 10 == row // 10 and near >= 0
     }
     wanted = {*best, *others, *beside} - {-1}
-    assert found.tolist() == sorted(row for row in wanted if visible[row])
+    assert rows.tolist() == sorted(row for row in wanted if visible[row])
+    assert columns.shape == (2 * len(rankings) + 1, len(rows))
+    by_row = {one.item: one.score for one in votes}
+    for at, row in enumerate(rows.tolist()):
+        for one, (held, scores) in enumerate(pairs):
+            there = held.tolist().index(row) if row in held else None
+            expected = (np.nan, np.nan) if there is None else (there + 1, scores[there])
+            np.testing.assert_array_equal(columns[2 * one : 2 * one + 2, at], expected)
+        assert columns[-1, at] == pytest.approx(by_row.get(row, 0.0), abs=1e-15)
 
 
 @pytest.mark.parametrize("metric", ["cosine", "l2", "ip"])
@@ -125,15 +125,52 @@ def test_rows_that_there_are_not_are_refused() -> None:
     astray = ints([7, -1])
     with pytest.raises(InvalidInputError, match="no row 7: there are 2"):
         recall_columns.window(ints([0]), none, astray, flags, 1)
+    found = [(ints([0]), np.ones(1))]
     with pytest.raises(InvalidInputError, match="no row 7: there are 2"):
-        recall_columns.with_neighbours(ints([0]), 1, 1, none, astray, none, flags, flags)
+        recall_columns.candidates(found, 60.0, 1, 1, 1, none, astray, none, flags, flags)
+    gone = [(ints([9]), np.ones(1))]
+    with pytest.raises(InvalidInputError, match="no row 9: there are 2"):
+        recall_columns.candidates(gone, 60.0, 1, 1, 1, none, none, none, flags, flags)
     with pytest.raises(InvalidInputError, match="reach is 4611686018427387904: "):
-        recall_columns.window(ints([0]), none, none, flags, 2**62)
-    near, places = recall_columns.neighbourhood(ints([0, 1, -1]).reshape(1, 3))
+        recall_columns.neighbourhood(ints([0]), none, none, flags, 2**62)
+    near, places = recall_columns.neighbourhood(ints([0]), none, ints([1, -1]), flags, 1)
+    holders: list[IntArray] = []
+    rest = holders, [0.0][:0], flags, ints([1, 1]), ints([0, 0])
     with pytest.raises(InvalidInputError, match="columns have"):
-        recall_columns.dense_columns(near, places, np.zeros(1), flags)
+        recall_columns.signal_columns(near, places, np.zeros(1), *rest)
     with pytest.raises(InvalidInputError, match="a window has 1 rows"):
-        recall_columns.dense_columns(near, places[:, :1].copy(), np.zeros(2), flags)
+        recall_columns.signal_columns(near, places[:, :1].copy(), np.zeros(2), *rest)
+    with pytest.raises(InvalidInputError, match="columns have"):
+        recall_columns.weighed([np.zeros(2), np.zeros(1)], [1.0, 1.0])
+    with pytest.raises(InvalidInputError, match="columns have"):
+        recall_columns.stretched([np.zeros(2), np.zeros(1)])
+    zeros = np.zeros(2)
+    with pytest.raises(InvalidInputError, match="no row 2: there are 2"):
+        recall_columns.best(zeros, ints([2]), zeros, zeros, zeros, ints([0, 1]), 9)
+
+
+NUMBERS = st.sampled_from((0.0, -0.0, 0.5, 0.5 + 1e-12, 1.0, -2.0))
+
+
+@given(
+    st.lists(
+        st.tuples(NUMBERS, NUMBERS | st.just(np.nan), NUMBERS, NUMBERS), min_size=1, max_size=9
+    ),
+    st.data(),
+)
+def test_the_best_come_first_and_ties_are_decided_in_turn(
+    rows: list[tuple[float, float, float, float]], data: st.DataObject
+) -> None:
+    places = data.draw(st.permutations(range(len(rows))).map(lambda some: some[1:]))
+    score, salience, time, votes = (np.array(column) for column in zip(*rows, strict=True))
+    events = ints([*range(5, 5 + len(rows))])
+    found = recall_columns.best(score, ints([*places]), salience, time, votes, events, 9)
+
+    def key(place: int) -> tuple[float, ...]:
+        matters = 0.0 if np.isnan(salience[place]) else salience[place]
+        return -round(score[place], 9), -matters, -time[place], -votes[place], events[place]
+
+    assert found.tolist() == sorted(places, key=key)
 
 
 @pytest.mark.parametrize("reach", [-1, 1_001, 2**62, 2**63, 2**64])

@@ -22,8 +22,8 @@ from cvx.recall.ranking_signals import (
     SCALES,
     Neighbourhood,
     all_signals,
+    content_signals,
     form_signals,
-    session_signals,
     speaker_signals,
 )
 from tests.recall.plain_view import PlainView, Said, candidates
@@ -44,14 +44,14 @@ def test_the_speaker_agrees_where_it_is_named_and_differs_where_another_is(
         assert value == (0.0 if not named else 1.0 if said.entity in named else -1.0)
 
 
-@given(talks(), QUESTIONS, st.data())
-def test_a_session_is_as_good_as_its_best_and_its_three_best(
-    view: PlainView, text: str, data: st.DataObject
-) -> None:
-    scores = np.array(data.draw(st.lists(st.floats(0, 1), min_size=view.size, max_size=view.size)))
-    columns = session_signals(whole(view, text), scores)
+@given(talks(), QUESTIONS)
+def test_a_session_is_as_good_as_its_best_and_its_three_best(view: PlainView, text: str) -> None:
+    columns, content = content_signals(whole(view, text))
+    dense = columns["dense"]
+    stretched = (dense - dense.min()) / ((dense.max() - dense.min()) or 1.0)
+    assert content == pytest.approx((stretched + columns["coverage"]) / 2, abs=1e-12)
     for row, said in enumerate(view.said):
-        mine = sorted((s for s, o in zip(scores, view.said, strict=True)
+        mine = sorted((s for s, o in zip(content, view.said, strict=True)
                        if o.session == said.session), reverse=True)  # fmt: skip
         assert columns["session_best"][row] == mine[0]
         assert columns["session_mean"][row] == pytest.approx(np.mean(mine[:3]))
@@ -59,7 +59,7 @@ def test_a_session_is_as_good_as_its_best_and_its_three_best(
 
 def test_a_session_covers_what_its_candidates_hold_together() -> None:
     view = PlainView([Said("a horse"), Said("a lake"), Said("a lake", session=1)])
-    covered = session_signals(whole(view, "horse lake"), np.zeros(3))["session_coverage"]
+    covered = content_signals(whole(view, "horse lake"))[0]["session_coverage"]
     assert covered[0] == covered[1] == pytest.approx(1.0)
     assert 0 < covered[2] < 1
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.recall.question import IRREGULAR, forms_of_word, holders_of, read_question, root_of_word
-from cvx.recall.ranking_signals import Neighbourhood, lexical_signals
+from cvx.recall.ranking_signals import Neighbourhood, content_signals
 from tests.recall.plain_view import PlainView, Said, candidates
 
 
@@ -38,7 +38,7 @@ def test_a_question_in_the_present_finds_its_answer_in_the_past() -> None:
     scene = Neighbourhood(
         read_question("When did you buy the canoe?", view), candidates(np.arange(2)), view
     )
-    bought, like = lexical_signals(scene)["coverage"]
+    bought, like = content_signals(scene)[0]["coverage"]
     assert bought == pytest.approx(1.0)
     assert like < 0.7
 

@@ -5,10 +5,12 @@
 //! what the signals need of all of them is looked up once.
 
 mod candidates;
+mod scores;
 mod signals;
 
 pub use candidates::{Ranked, best_by_idf, joined, votes, with_neighbours};
-pub use signals::{DENSE, Neighbourhood, SESSION, WORDS, sessions};
+pub use scores::{Ties, Weighed, best, stretched, weighed};
+pub use signals::{DENSE, Neighbourhood, SESSION, Signals, WORDS};
 
 /// Who stands before and after each row in its session, and which rows may be known of.
 #[derive(Clone, Copy, Debug)]

@@ -29,8 +29,8 @@ mod _cvx {
     use crate::orders::may_hide_orders;
     #[pymodule_export]
     use crate::recall::{
-        best_by_idf, dense_columns, holds, joined, neighbourhood, session_columns, votes, window,
-        with_neighbours, word_columns,
+        best, best_by_idf, candidates, holds, neighbourhood, signal_columns, stretched, votes,
+        weighed, window,
     };
     #[pymodule_export]
     use crate::results::{CausalRows, GraphRows};

@@ -1,7 +1,7 @@
 //! What a recall computes over columns of the corpus, and how far nodes are from its cue.
 
 use cvx_index::NodeId;
-use cvx_index::recall::{self, DENSE, Neighbourhood, Ranked, SESSION, Timeline, WORDS};
+use cvx_index::recall::{self, DENSE, Neighbourhood, Ranked, SESSION, Ties, Timeline, WORDS};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use numpy::{PyUntypedArrayMethods, ToPyArray};
 use pyo3::prelude::*;
@@ -20,6 +20,13 @@ type Floats<'py> = PyReadonlyArray1<'py, f64>;
 type Flags<'py> = PyReadonlyArray1<'py, bool>;
 type Scores<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
 type Windows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<i64>>);
+type Table<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<f64>>);
+type Sums<'py> = (
+    Bound<'py, PyArray2<f64>>,
+    Bound<'py, PyArray2<f64>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<f64>>,
+);
 
 #[pymethods]
 impl NativeIndex {
@@ -95,7 +102,7 @@ fn check_reach(py: Python<'_>, reach: usize) -> PyResult<()> {
 
 /// Refuses columns of several lengths.
 fn same(py: Python<'_>, lengths: &[usize]) -> PyResult<()> {
-    if lengths.iter().all(|&length| length == lengths[0]) {
+    if lengths.windows(2).all(|two| two[0] == two[1]) {
         return Ok(());
     }
     let message = format!("columns have {lengths:?} rows: give as many in each");
@@ -128,19 +135,6 @@ fn scores<'py>(py: Python<'py>, found: Ranked) -> Scores<'py> {
         PyArray1::from_vec(py, found.rows),
         PyArray1::from_vec(py, found.scores),
     )
-}
-
-fn named_columns<'py>(
-    py: Python<'py>,
-    names: &[&str],
-    values: &[f64],
-) -> PyResult<Bound<'py, PyDict>> {
-    let out = PyDict::new(py);
-    let n = values.len() / names.len();
-    for (at, name) in names.iter().enumerate() {
-        out.set_item(name, values[at * n..][..n].to_pyarray(py))?;
-    }
-    Ok(out)
 }
 
 /// Rows with their neighbours in time, -1 for none.
@@ -197,12 +191,14 @@ pub fn votes<'py>(
     Ok(scores(py, recall::votes(&slices(&rankings)?, constant)))
 }
 
-/// Visible rows, and the neighbours of the first of them.
+/// What rankings found, with neighbours and others: ascending rows, and their columns.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // Columns of the corpus.
-pub fn with_neighbours<'py>(
+pub fn candidates<'py>(
     py: Python<'py>,
-    best: Ints<'py>,
+    rankings: Vec<(Ints<'py>, Floats<'py>)>,
+    constant: f64,
+    net: usize,
     most: usize,
     reach: usize,
     others: Ints<'py>,
@@ -210,71 +206,44 @@ pub fn with_neighbours<'py>(
     after: Ints<'py>,
     readable: Flags<'py>,
     visible: Flags<'py>,
-) -> PyResult<Bound<'py, PyArray1<i64>>> {
+) -> PyResult<Table<'py>> {
     let timeline = timeline(py, &before, &after, &readable)?;
     same(py, &[before.len(), visible.len()])?;
     check_reach(py, reach)?;
-    let (best, others) = (best.as_slice()?, others.as_slice()?);
-    check(py, best, 0, before.len())?;
-    check(py, others, -1, before.len())?;
-    let rows = recall::with_neighbours(best, most, reach, others, timeline, visible.as_slice()?)
-        .map_err(|row| no_row(py, row, before.len()))?;
-    Ok(PyArray1::from_vec(py, rows))
-}
-
-/// Of each ranking the places and scores of ascending rows, then their votes.
-#[pyfunction]
-pub fn joined<'py>(
-    py: Python<'py>,
-    rows: Ints<'py>,
-    rankings: Vec<(Ints<'py>, Floats<'py>)>,
-    votes: (Ints<'py>, Floats<'py>),
-) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    for (rows, scores) in rankings.iter().chain([&votes]) {
+    for (rows, scores) in &rankings {
         same(py, &[rows.len(), scores.len()])?;
+        check(py, rows.as_slice()?, 0, before.len())?;
     }
+    let (others, visible) = (others.as_slice()?, visible.as_slice()?);
+    check(py, others, -1, before.len())?;
     let pairs: Vec<(&[i64], &[f64])> = rankings
         .iter()
         .map(|(rows, scores)| Ok((rows.as_slice()?, scores.as_slice()?)))
         .collect::<PyResult<_>>()?;
-    let votes = Ranked {
-        rows: votes.0.as_slice()?.to_vec(),
-        scores: votes.1.as_slice()?.to_vec(),
-    };
-    let found = recall::joined(rows.as_slice()?, &pairs, &votes);
-    PyArray1::from_vec(py, found).reshape([2 * rankings.len() + 1, rows.len()])
+    let votes = recall::votes(&pairs.iter().map(|one| one.0).collect::<Vec<_>>(), constant);
+    let best = &votes.rows[..net.min(votes.rows.len())];
+    let rows = recall::with_neighbours(best, most, reach, others, timeline, visible)
+        .map_err(|row| no_row(py, row, before.len()))?;
+    let columns = recall::joined(&rows, &pairs, &votes);
+    let columns = PyArray1::from_vec(py, columns).reshape([2 * pairs.len() + 1, rows.len()])?;
+    Ok((PyArray1::from_vec(py, rows), columns))
 }
 
-/// Windows of rows as the rows in them and their places.
+/// Rows and their neighbours in time, each once, and where each window has them.
 #[pyfunction]
 pub fn neighbourhood<'py>(
     py: Python<'py>,
-    windows: PyReadonlyArray2<'py, i64>,
+    rows: Ints<'py>,
+    before: Ints<'py>,
+    after: Ints<'py>,
+    readable: Flags<'py>,
+    reach: usize,
 ) -> PyResult<Windows<'py>> {
+    let windows = window(py, rows, before, after, readable, reach)?.readonly();
     let [n, width] = [windows.shape()[0], windows.shape()[1]];
     let found = Neighbourhood::of(windows.as_slice()?, width);
     let places = PyArray1::from_vec(py, found.places).reshape([n, width])?;
     Ok((PyArray1::from_vec(py, found.near), places))
-}
-
-fn of_parts(
-    py: Python<'_>,
-    near: &Ints<'_>,
-    places: &PyReadonlyArray2<'_, i64>,
-    rows: usize,
-) -> PyResult<Neighbourhood> {
-    let (near, width) = (near.as_slice()?, places.shape()[1]);
-    check(py, near, 0, rows)?;
-    check(py, places.as_slice()?, 0, near.len() + 1)?;
-    if width < 3 || width % 2 == 0 {
-        let message = format!("a window has {width} rows: give an odd number of at least 3");
-        return Err(named(py, "InvalidInputError", &message));
-    }
-    Ok(Neighbourhood::from_parts(
-        near.to_vec(),
-        places.as_slice()?.to_vec(),
-        width,
-    ))
 }
 
 /// Which near rows are in sorted lists.
@@ -289,63 +258,119 @@ pub fn holds<'py>(
     PyArray1::from_vec(py, found).reshape([holders.len(), near.len()])
 }
 
-/// Columns that compare vectors.
+/// Columns that compare vectors, words and sessions, and how good each candidate is by itself.
 #[pyfunction]
-pub fn dense_columns<'py>(
+#[allow(clippy::too_many_arguments)] // Columns of the corpus.
+pub fn signal_columns<'py>(
     py: Python<'py>,
     near: Ints<'py>,
     places: PyReadonlyArray2<'py, i64>,
     similarity: Floats<'py>,
-    asks: Flags<'py>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let scene = of_parts(py, &near, &places, asks.len())?;
-    same(py, &[near.len(), similarity.len()])?;
-    named_columns(
-        py,
-        &DENSE,
-        &scene.dense(similarity.as_slice()?, asks.as_slice()?),
-    )
-}
-
-/// Columns that compare words.
-#[pyfunction]
-#[allow(clippy::too_many_arguments)] // Columns of the corpus.
-pub fn word_columns<'py>(
-    py: Python<'py>,
-    near: Ints<'py>,
-    places: PyReadonlyArray2<'py, i64>,
-    holds: PyReadonlyArray2<'py, f64>,
-    idf: Floats<'py>,
-    known: Flags<'py>,
+    holders: Vec<Ints<'py>>,
+    idf: Vec<f64>,
     asks: Flags<'py>,
     lengths: Ints<'py>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let scene = of_parts(py, &near, &places, asks.len())?;
-    same(py, &[asks.len(), lengths.len()])?;
-    same(py, &[holds.shape()[0], idf.len(), known.len()])?;
-    same(py, &[holds.shape()[1], near.len()])?;
-    let columns = scene.words(
-        holds.as_slice()?,
-        idf.as_slice()?,
-        known.as_slice()?,
+    sessions: Ints<'py>,
+) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyArray1<f64>>)> {
+    let width = places.shape()[1];
+    check(py, near.as_slice()?, 0, asks.len())?;
+    check(py, places.as_slice()?, 0, near.len() + 1)?;
+    if width < 3 || width % 2 == 0 {
+        let message = format!("a window has {width} rows: give an odd number of at least 3");
+        return Err(named(py, "InvalidInputError", &message));
+    }
+    same(py, &[near.len(), similarity.len()])?;
+    same(py, &[asks.len(), lengths.len(), sessions.len()])?;
+    same(py, &[holders.len(), idf.len()])?;
+    let scene = Neighbourhood::from_parts(
+        near.as_slice()?.to_vec(),
+        places.as_slice()?.to_vec(),
+        width,
+    );
+    let found = scene.signals(
+        similarity.as_slice()?,
+        &slices(&holders)?,
+        &idf,
         asks.as_slice()?,
         lengths.as_slice()?,
+        sessions.as_slice()?,
     );
-    named_columns(py, &WORDS, &columns)
+    let out = PyDict::new(py);
+    let n = places.shape()[0];
+    let names = DENSE.iter().chain(&WORDS).chain(&SESSION);
+    for (at, name) in names.enumerate() {
+        out.set_item(name, found.columns[at * n..][..n].to_pyarray(py))?;
+    }
+    Ok((out, PyArray1::from_vec(py, found.content)))
 }
 
-/// Columns that say how good the session of each candidate is.
+/// Columns scaled to [0, 1], each for itself.
 #[pyfunction]
-pub fn session_columns<'py>(
+pub fn stretched<'py>(
     py: Python<'py>,
-    sessions: Ints<'py>,
-    score: Floats<'py>,
-    holds: PyReadonlyArray2<'py, f64>,
-    idf: Floats<'py>,
-) -> PyResult<Bound<'py, PyDict>> {
-    same(py, &[sessions.len(), score.len(), holds.shape()[1]])?;
-    same(py, &[holds.shape()[0], idf.len()])?;
-    let (sessions, score) = (sessions.as_slice()?, score.as_slice()?);
-    let columns = recall::sessions(sessions, score, holds.as_slice()?, idf.as_slice()?);
-    named_columns(py, &SESSION, &columns)
+    columns: Vec<Floats<'py>>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let columns = slices(&columns)?;
+    let n = length(py, &columns)?;
+    PyArray1::from_vec(py, recall::stretched(&columns)).reshape([columns.len(), n])
+}
+
+/// Weighted columns, their shares, what multiplies these, and their sums.
+#[pyfunction]
+#[pyo3(signature = (columns, weights, trust=None))]
+pub fn weighed<'py>(
+    py: Python<'py>,
+    columns: Vec<Floats<'py>>,
+    weights: Vec<f64>,
+    trust: Option<Floats<'py>>,
+) -> PyResult<Sums<'py>> {
+    let columns = slices(&columns)?;
+    same(py, &[columns.len(), weights.len()])?;
+    let n = length(py, &columns)?;
+    let trust = trust.as_ref().map(|trust| trust.as_slice()).transpose()?;
+    same(py, &[n, trust.map_or(n, <[f64]>::len)])?;
+    let shape = [columns.len(), n];
+    let found = recall::weighed(&columns, &weights, trust);
+    Ok((
+        PyArray1::from_vec(py, columns.concat()).reshape(shape)?,
+        PyArray1::from_vec(py, found.shares).reshape(shape)?,
+        PyArray1::from_vec(py, found.by),
+        PyArray1::from_vec(py, found.total),
+    ))
+}
+
+/// Places of a table, best first.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // Columns of the table.
+pub fn best<'py>(
+    py: Python<'py>,
+    scores: Floats<'py>,
+    places: Ints<'py>,
+    salience: Floats<'py>,
+    time: Floats<'py>,
+    votes: Floats<'py>,
+    events: Ints<'py>,
+    decimals: i32,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let n = scores.len();
+    same(
+        py,
+        &[n, salience.len(), time.len(), votes.len(), events.len()],
+    )?;
+    check(py, places.as_slice()?, 0, n)?;
+    let ties = Ties {
+        salience: salience.as_slice()?,
+        time: time.as_slice()?,
+        votes: votes.as_slice()?,
+        events: events.as_slice()?,
+    };
+    let order = recall::best(scores.as_slice()?, places.as_slice()?, ties, decimals);
+    Ok(PyArray1::from_vec(py, order))
+}
+
+/// The length of each of several columns, which is the same.
+fn length(py: Python<'_>, columns: &[&[f64]]) -> PyResult<usize> {
+    let lengths: Vec<usize> = columns.iter().map(|column| column.len()).collect();
+    same(py, &lengths)?;
+    Ok(lengths.first().copied().unwrap_or(0))
 }

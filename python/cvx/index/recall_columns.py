@@ -5,27 +5,27 @@ neighbours only.
 """
 
 from cvx._cvx import (
+    best,
     best_by_idf,
-    dense_columns,
+    candidates,
     holds,
-    joined,
     neighbourhood,
-    session_columns,
+    signal_columns,
+    stretched,
     votes,
+    weighed,
     window,
-    with_neighbours,
-    word_columns,
 )
 
 __all__ = [
+    "best",
     "best_by_idf",
-    "dense_columns",
+    "candidates",
     "holds",
-    "joined",
     "neighbourhood",
-    "session_columns",
+    "signal_columns",
+    "stretched",
     "votes",
+    "weighed",
     "window",
-    "with_neighbours",
-    "word_columns",
 ]

@@ -215,7 +215,7 @@ def floor_features(
             f"a floor goes by {', '.join(missing)}, which this way to recall does not measure: "
             "recall by the signals of default_pipeline(); a preset has its floor of scores"
         )
-    return np.array([float(np.max(columns.get(name, ()), initial=0.0)) for name in names])
+    return np.array([columns[name].max(initial=0.0) if name in columns else 0.0 for name in names])
 
 
 @dataclass(frozen=True)

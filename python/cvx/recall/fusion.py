@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import InvalidInputError, UnknownError
-from cvx.recall.sources import BUILT_IN
+from cvx.recall.sources import BUILT_IN, RRF_CONSTANT
 from cvx.scoring import LearnedWeights
 from cvx.scoring.scorer import Mode, Scored, check_weights, scale, score_columns, stretched
 from cvx.types import Edge, IntArray
@@ -76,7 +76,7 @@ class Candidates:
         InvalidInputError
             Not one value for each candidate.
         """
-        column = np.asarray(values, dtype=np.float64)
+        column = np.ascontiguousarray(values, dtype=np.float64)
         if column.shape != self.rows.shape:
             raise InvalidInputError(
                 f"column {name!r} has shape {column.shape}, there are {len(self)} candidates: "
@@ -92,6 +92,7 @@ class Candidates:
                 type(values) is np.ndarray
                 and values.dtype.char == "d"
                 and values.shape == self.rows.shape
+                and values.flags.c_contiguous
             ):
                 self.columns[name] = values
             else:
@@ -101,8 +102,6 @@ class Candidates:
 Scale: TypeAlias = Literal["min-max", "max", "none"]
 Fusion: TypeAlias = Callable[[Candidates, Collection[str]], Mapping[str, Column]]
 """From a table and the names that weigh anything to the columns that are weighed."""
-
-RRF_CONSTANT = 60.0
 
 
 class Fused(NamedTuple):
@@ -292,8 +291,10 @@ class Weighting:
         """
         # A source that was not asked says nothing; any other column must be there.
         silent = self.weights.keys() & BUILT_IN.keys() - columns.keys()
+        if silent:
+            columns = {**columns, **dict.fromkeys(silent, np.full(len(table), np.nan))}
         return score_columns(
-            {**columns, **dict.fromkeys(silent, np.full(len(table), np.nan))},
+            columns,
             self.weights,
             mode=self.mode,
             bias=self.bias,

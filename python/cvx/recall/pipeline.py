@@ -20,7 +20,7 @@ from cvx.index import RawIndex, recall_columns
 from cvx.recall.context import Serving
 from cvx.recall.corpus import Corpus
 from cvx.recall.floor import Floor, JudgeOfAnswers, relevance_of
-from cvx.recall.fusion import RRF_CONSTANT, Candidates, Column, Fusion, Weighting, by_rank
+from cvx.recall.fusion import Candidates, Column, Fusion, Weighting, by_rank
 from cvx.recall.poisoning import Guard
 from cvx.recall.question import Question, content_words
 from cvx.recall.ranking_signals import both_sides
@@ -32,7 +32,7 @@ from cvx.recall.sources import (
     Lexical,
     UserSource,
     finder_of,
-    with_neighbours,
+    joined,
 )
 from cvx.recall.trace import SourceReport, Trace
 from cvx.recall.visible_events import AnyQuestion, Asker, VisibleEvents, scope_of
@@ -333,15 +333,15 @@ def gather(
 
 
 def _table(view: VisibleEvents, found: Mapping[str, Found], pipeline: Pipeline) -> Candidates:
-    corpus = view.corpus
-    best, votes = recall_columns.votes([one.rows for one in found.values()], RRF_CONSTANT)
-    net = len(best) if pipeline.net is None else view.pool(pipeline.net)
-    rows = with_neighbours(view, best[:net], pipeline.reach, pipeline.follow)
+    corpus, every = view.corpus, [*found.values()]
+    net = sum(len(one.rows) for one in every)
+    net = net if pipeline.net is None else view.pool(pipeline.net)
+    rows, columns = joined(view, every, net, pipeline.reach, pipeline.follow)
     table = Candidates(rows, corpus.event_ids[rows])
     names = [f"{name}.{what}" for name in found for what in ("rank", "score")]
-    columns = recall_columns.joined(rows, [one[:2] for one in found.values()], (best, votes))
     table.update(dict(zip([*names, "votes"], columns, strict=True)))
-    table.paths.update(pair for one in found.values() for pair in one.paths.items())
+    for one in every:
+        table.paths.update(one.paths)
     table.update(
         {
             "dense": view.similarity(rows),
@@ -360,19 +360,8 @@ _NO_SCORES = Scored((), *(np.zeros((0, 0)),) * 3, *(np.zeros(0),) * 2)
 
 
 def _best(table: Candidates, total: Column, places: IntArray) -> IntArray:
-    falling = -np.round(total[places], _DECIMALS)
-    order = np.argsort(falling)
-    in_order = falling[order]
-    if not (in_order[1:] == in_order[:-1]).any():
-        return places[order]
-    keys = (
-        table.event_ids[places],
-        -table["votes"][places],
-        -table["time"][places],
-        -np.nan_to_num(table["salience"][places]),
-        falling,
-    )
-    return places[np.lexsort(keys)]
+    ties = table["salience"], table["time"], table["votes"], table.event_ids
+    return recall_columns.best(total, places, *ties, _DECIMALS)
 
 
 def rank(
@@ -534,7 +523,8 @@ def run_recall(
     record = engine.corpus.record
     with record.reading():
         seq, pipeline = record.tail().seq, plan()
-        asker = replace(asker, failing=engine.failing(asker.namespace))
+        failing = engine.failing(asker.namespace)
+        asker = replace(asker, failing=failing) if failing else asker
         trace.passed = asker.passed()
         if any(map(asker.left_out, asker.where)):
             trace.failing = asker.failing

@@ -7,11 +7,10 @@ there are candidates, never as much as there are events.
 
 | family | columns |
 |---|---|
-| `dense_signals` | dense, dense_window, dense_wide, dense_pair, dense_neighbour |
-| `lexical_signals` | bm25, bm25_window, bm25_wide, coverage, coverage_window, coverage_pair, \
-asked_before, coverage_store |
+| `content_signals` | dense, dense_window, dense_wide, dense_pair, dense_neighbour; bm25, \
+bm25_window, bm25_wide, coverage, coverage_window, coverage_pair, asked_before, coverage_store; \
+session_best, session_mean, session_coverage |
 | `speaker_signals`, `date_signals` | speaker; date_near, date_month, date_year |
-| `session_signals` | session_best, session_mean, session_coverage |
 | `form_signals`, `length_signals` | answers, asks; length |
 | `title_signals`, `link_signals` | title; linked, residual |
 
@@ -157,7 +156,7 @@ class Neighbourhood:
 
     def __init__(self, question: Question, candidates: Candidates, view: VisibleEvents) -> None:
         self.question, self.view, self.rows = question, view, candidates.rows
-        self.near, self.places = recall_columns.neighbourhood(view.window(self.rows, REACH))
+        self.near, self.places = view.neighbourhood(self.rows, REACH)
 
     @property
     def own(self) -> IntArray:
@@ -166,33 +165,18 @@ class Neighbourhood:
         return own
 
     @cached_property
-    def _looked_up(self) -> list[tuple[IntArray, float]]:
-        """Rows that hold each word of the question, with the word's idf."""
-        found = []
-        for word in self.question.words:
-            rows = holders_of(word, self.view)
-            if rows is not None:
-                found.append((rows, self.view.idf(rows.size)))
-        return found
+    def holders(self) -> list[IntArray]:
+        """Rows that hold each word of the question, ascending.
 
-    @cached_property
-    def idf(self) -> npt.NDArray[np.float64]:
-        """How much each word of the question says, shape (t,).
-
-        ln(1 + (N - h + 1/2) / (h + 1/2)) for a word that h of N events hold. Words that too many
-        events hold to be looked up are left out.
+        Words that too many events hold to be looked up are left out.
         """
-        return np.array([idf for _, idf in self._looked_up])
+        found = [holders_of(word, self.view) for word in self.question.words]
+        return [rows for rows in found if rows is not None]
 
     @cached_property
-    def known(self) -> npt.NDArray[np.bool_]:
-        """Whether any event holds the word, shape (t,)."""
-        return np.array([rows.size > 0 for rows, _ in self._looked_up], dtype=np.bool_)
-
-    @cached_property
-    def holds(self) -> npt.NDArray[np.float64]:
-        """Whether each place holds each word, shape (t, e), 0 or 1."""
-        return recall_columns.holds(self.near, [rows for rows, _ in self._looked_up])
+    def idf(self) -> list[float]:
+        """What each word says: ln(1 + (N - h + 1/2) / (h + 1/2)) where h of N events hold it."""
+        return [self.view.idf(rows.size) for rows in self.holders]
 
 
 def among(rows: IntArray, ascending: IntArray) -> npt.NDArray[np.bool_]:
@@ -234,47 +218,21 @@ def both_sides(
     return marked if len(found) == 2 else None
 
 
-def stretched_column(values: FloatArray) -> npt.NDArray[np.float64]:
-    """Scale a column to [0, 1]; zeros where all values are equal.
-
-    Examples
-    --------
-    >>> stretched_column(np.array([2.0, 4.0, 3.0])).tolist()
-    [0.0, 1.0, 0.5]
-    """
-    out = np.asarray(values, dtype=np.float64)
-    if not out.size or out.max() <= out.min():
-        return np.zeros(out.shape)
-    scaled: npt.NDArray[np.float64] = (out - out.min()) / (out.max() - out.min())
-    return scaled
-
-
 _forms_of = lru_cache(maxsize=1 << 16)(forms_of)
 _relative_dates = lru_cache(maxsize=1 << 16)(relative_dates)
 
 
-def dense_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
-    """Compare vectors.
+def content_signals(scene: Neighbourhood) -> tuple[dict[str, Column], Column]:
+    """Compare vectors, words and sessions.
 
     Returns
     -------
-    mapping of str to ndarray of shape (n,)
+    columns : dict of str to ndarray of shape (n,)
         ``dense``: similarity of the event. ``dense_window``, ``dense_wide``: of the three and the
         five events round it. ``dense_pair``: of a question with its answer: the event and the one
         before it, if that asks; the event and the one after it, if it asks itself; else its own.
         ``dense_neighbour``: the higher one of its neighbours. Where a window reaches over the end
         of a session, the mean is over what there is.
-    """
-    similar = scene.view.similarity(scene.near)
-    return recall_columns.dense_columns(scene.near, scene.places, similar, scene.view.asks)
-
-
-def lexical_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
-    """Compare words.
-
-    Returns
-    -------
-    mapping of str to ndarray of shape (n,)
         ``bm25``, ``bm25_window``, ``bm25_wide``: BM25 of the event, of the three and of the five
         events round it, as a share of what a text that repeats every word of the question for
         ever would get. ``coverage``, ``coverage_window``: share of the question's idf that the
@@ -282,14 +240,27 @@ def lexical_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
         before an answer together with the answer. ``asked_before``: share that the event before it
         holds, if that one asks. ``coverage_store``: share that is in words which any event holds,
         the same for every candidate.
+        ``session_best``: what the best candidate of its session says itself. ``session_mean``: the
+        mean of the three best. ``session_coverage``: share of the question's idf that the
+        candidates of its session hold together.
+    content : ndarray of shape (n,)
+        What each says itself, in [0, 1]: in equal parts of meaning, stretched among the candidates,
+        and words.
 
     References
     ----------
     Robertson & Zaragoza 2009, The probabilistic relevance framework: BM25 and beyond.
     """
     view = scene.view
-    return recall_columns.word_columns(
-        scene.near, scene.places, scene.holds, scene.idf, scene.known, view.asks, view.lengths
+    return recall_columns.signal_columns(
+        scene.near,
+        scene.places,
+        view.similarity(scene.near),
+        scene.holders,
+        scene.idf,
+        view.asks,
+        view.lengths,
+        view.sessions,
     )
 
 
@@ -308,9 +279,11 @@ def coverage(scene: Neighbourhood, *places: IntArray) -> npt.NDArray[np.float64]
     ndarray of shape (n,), float64
         In [0, 1]; 0 for a question without content words.
     """
-    total = float(scene.idf.sum())
-    held = np.any([scene.holds[:, column] for column in places], axis=0)
-    out: npt.NDArray[np.float64] = scene.idf @ held / (total or 1.0)
+    idf = np.array(scene.idf)
+    total = float(idf.sum())
+    holds = recall_columns.holds(scene.near, scene.holders)
+    held = np.any([holds[:, column] for column in places], axis=0)
+    out: npt.NDArray[np.float64] = idf @ held / (total or 1.0)
     return out
 
 
@@ -410,27 +383,6 @@ def date_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
         np.maximum.at(best, places, each)
         out[name] = best
     return out
-
-
-def session_signals(scene: Neighbourhood, score: Column) -> Mapping[str, FloatArray]:
-    """Say how good the session of an event is, by its candidates.
-
-    Parameters
-    ----------
-    scene : Neighbourhood
-        The question and its candidates.
-    score : ndarray of shape (n,)
-        Of each candidate by itself.
-
-    Returns
-    -------
-    mapping of str to ndarray of shape (n,)
-        ``session_best``: the highest score in its session. ``session_mean``: the mean of the three
-        highest. ``session_coverage``: share of the question's idf that the candidates of its
-        session hold together.
-    """
-    sessions, held = scene.view.sessions[scene.rows], scene.holds.take(scene.own, axis=1)
-    return recall_columns.session_columns(sessions, score, held, scene.idf)
 
 
 _LONGEST = 12
@@ -587,15 +539,7 @@ def link_signals(scene: Neighbourhood, score: FloatArray) -> Mapping[str, FloatA
     return {"linked": linked, "residual": residual}
 
 
-_BY_ITSELF = (
-    dense_signals,
-    lexical_signals,
-    speaker_signals,
-    date_signals,
-    form_signals,
-    length_signals,
-    title_signals,
-)
+_BY_ITSELF = (speaker_signals, date_signals, form_signals, length_signals, title_signals)
 
 
 def all_signals(
@@ -618,14 +562,10 @@ def all_signals(
         By name, unscaled.
     """
     scene = Neighbourhood(question, candidates, view)
-    columns: dict[str, FloatArray] = {}
+    # What stands by its session or its links borrows from what others say themselves.
+    own, content = content_signals(scene)
+    columns: dict[str, FloatArray] = {**own}
     for signals in _BY_ITSELF:
         columns.update(signals(scene))
-    # What stands by its session or its links borrows from others' own content, in equal parts
-    # of meaning and words.
-    content = (stretched_column(columns["dense"]) + columns["coverage"]) / 2
-    return {
-        **columns,
-        **session_signals(scene, content),
-        **link_signals(scene, content),
-    }
+    columns.update(link_signals(scene, content))
+    return columns

@@ -21,6 +21,7 @@ from cvx.store.fulltext import words_of
 from cvx.types import Cue, Edge, EventId, Hit, IntArray, Source
 
 POOL = 100
+RRF_CONSTANT = 60.0
 _MOST_WORDS = 64
 _COMMON = 1_000
 """A word of the raw text in so many events says too little to be ranked by."""
@@ -312,17 +313,23 @@ NEIGHBOURED, STARTS = 50, 20
 """Of how many of the best so far the neighbours are taken, and the links followed."""
 
 
-def with_neighbours(
-    view: VisibleEvents, best: IntArray, reach: int, kinds: Sequence[str]
-) -> IntArray:
-    """Return candidates and what stands beside them.
+def joined(
+    view: VisibleEvents,
+    found: Sequence[Found],
+    net: int,
+    reach: int,
+    kinds: Sequence[str],
+) -> tuple[IntArray, npt.NDArray[np.float64]]:
+    """Return what sources found, and what stands beside it, with what each says of it.
 
     Parameters
     ----------
     view : VisibleEvents
         What may come back.
-    best : ndarray of shape (n,), int64
-        Rows that the sources found, best first, each once.
+    found : sequence of Found
+        By source.
+    net : int
+        How many of the best by reciprocal rank over the sources are taken.
     reach : int
         How many neighbours in time of the best 50, on either side and within the session.
     kinds : sequence of str
@@ -330,14 +337,29 @@ def with_neighbours(
 
     Returns
     -------
-    ndarray of shape (m,), int64
-        Rows, ascending, each once.
+    rows : ndarray of shape (m,), int64
+        Ascending, each once.
+    columns : ndarray of shape (2 * sources + 1, m), float64
+        Of each source the place of a row, from 1, and its score, NaN where it did not find it; then
+        the reciprocal ranks together.
     """
-    links = view.links(best[:STARTS]) if kinds else ()
-    ends = np.array([end for _, end, edge in links if edge.kind in kinds], dtype=np.int64)
+    ends = NOTHING.rows
+    if kinds and view.corpus.linked:
+        best, _ = recall_columns.votes([one.rows for one in found], RRF_CONSTANT)
+        links = view.links(best[:net][:STARTS])
+        ends = np.array([end for _, end, edge in links if edge.kind in kinds], dtype=np.int64)
     times = view.corpus.timelines
-    return recall_columns.with_neighbours(
-        best, NEIGHBOURED, reach, ends, times.before, times.after, view.readable, view.visible
+    return recall_columns.candidates(
+        [one[:2] for one in found],
+        RRF_CONSTANT,
+        net,
+        NEIGHBOURED,
+        reach,
+        ends,
+        times.before,
+        times.after,
+        view.readable,
+        view.visible,
     )
 
 

@@ -451,6 +451,19 @@ class VisibleEvents:
         times = self.corpus.timelines
         return recall_columns.window(rows, times.before, times.after, self.readable, reach)
 
+    def neighbourhood(self, rows: IntArray, reach: int) -> tuple[IntArray, IntArray]:
+        """Return rows and their neighbours as one list, and where in it each ``window`` stands.
+
+        Returns
+        -------
+        near : ndarray of shape (e,), int64
+            Ascending, each once.
+        places : ndarray of shape (n, 2 * reach + 1), int64
+            ``e`` for what is not there.
+        """
+        times = self.corpus.timelines
+        return recall_columns.neighbourhood(rows, times.before, times.after, self.readable, reach)
+
     def postings(self, word: str) -> IntArray | None:
         """Return the readable rows that hold a word, ascending; None where too many do."""
         scope = self.scope.where

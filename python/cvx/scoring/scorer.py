@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from cvx.arguments import among
 from cvx.errors import InvalidInputError, UnknownError
+from cvx.index import recall_columns
 from cvx.scoring.formulas import NEUTRAL_REWARD, recency_weight
 from cvx.types import Factor, Hit, IntArray
 
@@ -73,15 +74,15 @@ class Scored:
         by = self.trust[places, np.newaxis]
         numbers = self.values[places], self.weights * by, self.shares[places] * by
         every = [
-            [*zip(self.names, *row, strict=True)]
+            [*map(_factor, zip(self.names, *row, strict=True))]
             for row in zip(*(columns.tolist() for columns in numbers), strict=True)
         ]
         for name, doubt, off in self.doubts:
             much, taken = doubt[places], off[places]
             told = zip(every, much.tolist(), taken.tolist(), (taken * much).tolist(), strict=True)
             for own, *rest in told:
-                own.append((name, *rest))
-        return [tuple([_factor(one) for one in own if one[1] or one[2]]) for own in every]
+                own.append(_factor((name, *rest)))
+        return [tuple([one for one in own if one[1] or one[2]]) for own in every]
 
 
 def check_weights(weights: Mapping[str, float]) -> None:
@@ -151,26 +152,24 @@ def score_columns(
             f"there is no column {missing[0]!r} to weigh: there are {', '.join(columns)}"
         )
     n = len(next(iter(columns.values()))) if columns else 0
-    m = len(names)
-    each = [weights[name] for name in names]
-    if bias:
-        names, each = (*names, "bias"), [*each, bias]
-    known = [columns[name] for name in names[:m]]
-    values = np.array([*known, *[np.ones(n)] * (len(names) - m)], dtype=np.float64).T
-    values = values.reshape(n, len(names))
-    joined = values
+    each = [float(weights[name]) for name in names]
+    known = [np.ascontiguousarray(columns[name], dtype=np.float64) for name in names]
+    added = known
     if mode == "log-product":
-        joined = np.log(np.maximum(values, floor))
-        joined[:, m:] = 1.0
-    shares = joined * np.array(each)
-    # Faster than nan_to_num, which looks for infinities too.
-    shares[np.isnan(shares)] = 0.0
-    total = shares.sum(axis=1)
-    by = np.ones(n)
-    if trust is not None and mode == "sum" and not (trust == 1.0).all():
-        by = np.where(total >= 0, trust, 2.0 - trust)
-        total = total * by
-    return Scored(names, values, np.array(each), shares, by, total)
+        added = [np.log(np.maximum(values, floor)) for values in known]
+    if bias:
+        names, each, ones = (*names, "bias"), [*each, float(bias)], np.ones(n)
+        known, added = [*known, ones], [*added, ones]
+    if not names:
+        nothing = np.zeros((n, 0))
+        return Scored((), nothing, np.zeros(0), nothing, np.ones(n), np.zeros(n))
+    if trust is not None:
+        all_of_it = mode == "log-product" or (trust == 1.0).all()
+        trust = None if all_of_it else np.ascontiguousarray(trust, dtype=np.float64)
+    values, shares, by, total = recall_columns.weighed(added, each, trust)
+    if added is not known:
+        values = np.array(known)
+    return Scored(names, values.T, np.array(each), shares.T, by, total)
 
 
 def scale(values: Column, how: Literal["min-max", "max", "none"] = "min-max") -> Column:
@@ -190,19 +189,15 @@ def scale(values: Column, how: Literal["min-max", "max", "none"] = "min-max") ->
     """
     if how == "none":
         return values
+    if how == "min-max":
+        return stretched({"": values})[""]
     known = np.isfinite(values)
-    whole = bool(known.all())
-    some = values if whole else values[known]
-    low = float(some.min(initial=np.inf)) if how == "min-max" else 0.0
-    reach = float(some.max(initial=-np.inf)) - low
-    if not reach > 0.0:
-        return np.zeros_like(values) if how == "min-max" else np.where(known, values, 0.0)
-    scaled = (values - low) / reach
-    return scaled if whole else np.where(known, scaled, 0.0)
+    top = float(values[known].max(initial=-np.inf))
+    return np.where(known, values / top if top > 0.0 else values, 0.0)
 
 
 def stretched(columns: Mapping[str, Column]) -> dict[str, Column]:
-    """Scale several columns as ``scale`` does by "min-max", in one pass.
+    """Scale several columns as ``scale`` does by "min-max", in one call.
 
     Examples
     --------
@@ -210,13 +205,8 @@ def stretched(columns: Mapping[str, Column]) -> dict[str, Column]:
     >>> {name: column.tolist() for name, column in found.items()}
     {'a': [0.0, 1.0], 'b': [0.0, 0.0]}
     """
-    rows = np.array(list(columns.values()))
-    if not np.isfinite(rows).all():
-        return {name: scale(column) for name, column in columns.items()}
-    low = rows.min(axis=-1, keepdims=True, initial=np.inf)
-    reach = rows.max(axis=-1, keepdims=True, initial=-np.inf) - low
-    # A constant column has nothing above its lowest value: whatever divides it, it is 0.
-    return dict(zip(columns, (rows - low) / np.where(reach > 0.0, reach, 1.0), strict=True))
+    rows = [np.ascontiguousarray(column, dtype=np.float64) for column in columns.values()]
+    return dict(zip(columns, recall_columns.stretched(rows), strict=True))
 
 
 HOUR_US = 3.6e9

@@ -1,11 +1,13 @@
 //! Columns that say how well candidates fit: by meaning, by words, by their sessions.
 
+use super::scores::stretched;
+
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 /// Neighbours on either side of the narrower window.
 const NARROW: usize = 1;
 
-/// The columns of [`Neighbourhood::dense`], in order.
+/// Columns that compare vectors, in order.
 pub const DENSE: [&str; 5] = [
     "dense",
     "dense_window",
@@ -13,7 +15,7 @@ pub const DENSE: [&str; 5] = [
     "dense_pair",
     "dense_neighbour",
 ];
-/// The columns of [`Neighbourhood::words`], in order.
+/// Columns that compare words, in order.
 pub const WORDS: [&str; 8] = [
     "coverage_store",
     "bm25",
@@ -24,8 +26,19 @@ pub const WORDS: [&str; 8] = [
     "coverage_pair",
     "asked_before",
 ];
-/// The columns of [`sessions`], in order.
+/// Columns that say how good the session of a candidate is, in order.
 pub const SESSION: [&str; 3] = ["session_best", "session_mean", "session_coverage"];
+
+const COVERAGE: usize = 4;
+
+/// What speaks for each candidate.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Signals {
+    /// One column after the other.
+    pub columns: Vec<f64>,
+    /// How good each is by itself, in [0, 1]: its similarity among the others' and its coverage.
+    pub content: Vec<f64>,
+}
 
 /// The candidates with their neighbours in time, each once.
 #[derive(Clone, Debug)]
@@ -87,6 +100,51 @@ impl Neighbourhood {
         out
     }
 
+    /// All columns: those of [`DENSE`], of [`WORDS`] and of [`SESSION`].
+    ///
+    /// `holders` are the rows of each word of the question, ascending, and `idf` what it says;
+    /// `asks`, `lengths` and `sessions` are by row. A session is as good as what its candidates say
+    /// themselves, in equal parts of meaning and of words.
+    ///
+    /// # Panics
+    /// Not one similarity for each near row or one idf for each word, or a row that there is not.
+    pub fn signals(
+        &self,
+        similarity: &[f64],
+        holders: &[&[i64]],
+        idf: &[f64],
+        asks: &[bool],
+        lengths: &[i64],
+        sessions: &[i64],
+    ) -> Signals {
+        let (n, size) = (self.len(), self.near.len());
+        let mut columns = self.dense(similarity, asks);
+        let (held, known): (_, Vec<bool>) = (
+            self.holds(holders),
+            holders.iter().map(|rows| !rows.is_empty()).collect(),
+        );
+        let words = self.words(&held, idf, &known, asks, lengths);
+        let coverage = &words[COVERAGE * n..][..n];
+        let content: Vec<f64> = (stretched(&[&columns[..n]]).iter().zip(coverage))
+            .map(|(dense, coverage)| (dense + coverage) / 2.0)
+            .collect();
+        let own: Vec<usize> = self
+            .windows()
+            .map(|window| window[self.width / 2] as usize)
+            .collect();
+        let of: Vec<i64> = own
+            .iter()
+            .map(|&place| sessions[self.near[place] as usize])
+            .collect();
+        let held: Vec<f64> = (0..idf.len())
+            .flat_map(|word| own.iter().map(move |&place| word * size + place))
+            .map(|at| held[at])
+            .collect();
+        columns.extend(words);
+        columns.extend(self::sessions(&of, &content, &held, idf));
+        Signals { columns, content }
+    }
+
     /// Compares vectors: the columns of [`DENSE`].
     ///
     /// `similarity` is that of each near row, NaN where it has none, which counts as 0; `asks` is by
@@ -94,7 +152,7 @@ impl Neighbourhood {
     ///
     /// # Panics
     /// Not one similarity for each near row, or a row that there is not.
-    pub fn dense(&self, similarity: &[f64], asks: &[bool]) -> Vec<f64> {
+    fn dense(&self, similarity: &[f64], asks: &[bool]) -> Vec<f64> {
         let n = self.len();
         let mut out = vec![0.0; DENSE.len() * n];
         let value = |place: i64| match similarity.get(place as usize) {
@@ -136,7 +194,7 @@ impl Neighbourhood {
     ///
     /// # Panics
     /// Not one idf for each word, or a row that there is not.
-    pub fn words(
+    fn words(
         &self,
         holds: &[f64],
         idf: &[f64],
@@ -227,7 +285,7 @@ fn put(out: &mut [f64], n: usize, at: usize, columns: &[f64]) {
 ///
 /// # Panics
 /// Columns of several lengths.
-pub fn sessions(sessions: &[i64], score: &[f64], holds: &[f64], idf: &[f64]) -> Vec<f64> {
+fn sessions(sessions: &[i64], score: &[f64], holds: &[f64], idf: &[f64]) -> Vec<f64> {
     let n = sessions.len();
     let mut out = vec![0.0; SESSION.len() * n];
     let total: f64 = idf.iter().sum();
