@@ -34,9 +34,12 @@ class Cooking:
     ----------
     cache : Path
         Where the games are kept.
+    demonstrated : int, default 6
+        How many of the levels are demonstrated, the simplest first.
     """
 
     cache: Path = Path(DEFAULT_CACHE)
+    demonstrated: int = len(LEVELS)
 
     @property
     def name(self) -> str:
@@ -49,12 +52,16 @@ class Cooking:
         return False
 
     def check(self, setup: Setup) -> None:
-        """Raise an InvalidInputError for a setup with a language model."""
+        """Raise an InvalidInputError for a language model, or levels that there are not."""
         if setup.llm is not None:
             raise _no_model()
+        if not 0 <= self.demonstrated <= len(LEVELS):
+            raise InvalidInputError(
+                f"{self.demonstrated} demonstrations were asked for: give 0 to {len(LEVELS)}"
+            )
 
     def prepare(self, setup: Setup, seed: int) -> Material:
-        """Make or find the games and the winning demonstrations of a seed, one of each level.
+        """Make or find the games and the winning demonstrations of a seed, one a level.
 
         Raises
         ------
@@ -63,7 +70,7 @@ class Cooking:
         DemonstrationError
             The walkthrough of a game needs more steps than there are.
         """
-        shown = games_of(self.cache, len(LEVELS), seed, "train")
+        shown = games_of(self.cache, len(LEVELS), seed, "train")[: self.demonstrated]
         games = games_of(self.cache, setup.rounds * setup.games_per_round, seed, "valid")
         unseen: Sequence[Path] = []
         if setup.measures:
@@ -98,7 +105,7 @@ class Cooking:
     def words(self, setup: Setup) -> tuple[str, str]:
         """Say which games are played, and what is demonstrated."""
         parts = "part valid, measured on part test" if setup.measures else "part valid"
-        shown = f"{len(LEVELS)} winning demonstrations (one a level, the game's own walkthrough)"
+        shown = f"{self.demonstrated} winning demonstrations (one a level, the game's walkthrough)"
         return f"TextWorld cooking games ({parts})", f"{shown} of part train"
 
 

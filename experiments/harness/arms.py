@@ -113,7 +113,7 @@ _CONTROLS = (
         "full loop on wrong goals",
         partial(loop_settings.full, kind=ShuffledOutcomes),
         # Searches hang on no goal, nor do steps that goals name: they would stay true in it.
-        agent={"searching": False, "lending": False},
+        agent={"searching": False, "lending": False, "returning": False},
         readable=False,
     ),
     Arm("frequency", "frequencies of actions", None, readable=False),
@@ -151,6 +151,12 @@ _WITHOUT = (
     ),
     Arm(
         "no_lending", "full, no parts of other plans", loop_settings.full, agent={"lending": False}
+    ),
+    Arm(
+        "no_returns",
+        "full, plans also where rewards come by the way",
+        loop_settings.full,
+        agent={"returning": False},
     ),
     Arm(
         "no_edges",

@@ -22,6 +22,7 @@ from experiments.plans.lexicon import Lexicon
 from experiments.plans.memory import PlanMemory
 from experiments.plans.place_map import PlaceMap
 from experiments.plans.pursuit import Pursuit, complete
+from experiments.plans.returns import Returns, Walk
 from experiments.plans.words import arguments, kind, mentions, shape, template
 
 __all__ = [
@@ -40,8 +41,10 @@ __all__ = [
     "PlanMemory",
     "Played",
     "Pursuit",
+    "Returns",
     "Search",
     "Trial",
+    "Walk",
     "Wish",
     "arguments",
     "complete",

@@ -128,6 +128,21 @@ def understand(lexicon: Lexicon, demonstrations: Demonstrations) -> list[Part]:
     return parts
 
 
+def rewarded_by_the_way(demonstrations: Demonstrations) -> list[int]:
+    """Return the places of demonstrations rewarded for a command that serves none of their clauses.
+
+    A plan would leave it out.
+    """
+    found, place = set[int](), -1
+    if not any(step.reward > 0 for _, steps in demonstrations for step in steps):
+        return []
+    for part in understand(Lexicon(), demonstrations):
+        place += bool(part.metadata)  # the first part of each has what all of it said and did
+        if any(step.reward > 0 and not step.aimed for step in part.steps):
+            found.add(place)
+    return sorted(found)
+
+
 def insert(said: list[str], told: Sequence[str], command: str) -> None:
     """Put what was told into a goal, after the last clause that names what the command does."""
     named = [a.word for a in arguments(command)]

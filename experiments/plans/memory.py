@@ -31,6 +31,7 @@ from experiments.plans.lessons import (
     Part,
     kept,
     learned,
+    rewarded_by_the_way,
     take_in,
     take_time,
     timed,
@@ -38,6 +39,7 @@ from experiments.plans.lessons import (
 )
 from experiments.plans.lexicon import Space, positions
 from experiments.plans.plan_choice import Offer, Parts, choose, offers, parts_of
+from experiments.plans.returns import Returns, Walk
 from experiments.plans.words import shape, template, unnumbered, variables_of, words
 
 PLANS = "plans"
@@ -76,6 +78,9 @@ class PlanMemory:
         Whether advice is asked where to look; what was explored is kept all the same.
     lending : bool, default True
         Whether plans are made of parts of others, too, where they are chosen by advice.
+    returning : bool, default True
+        Whether commands are chosen by what they returned, where choices are advised and rewards
+        were shown that plans leave out.
 
     Attributes
     ----------
@@ -97,12 +102,16 @@ class PlanMemory:
         advised: bool = True,
         searching: bool = True,
         lending: bool = True,
+        returning: bool = True,
     ) -> None:
         self.memory, self.choices = memory, choices
         self.advised = advised and choices is not None
         self.searching = searching and choices is not None
         self.lending = lending and self.advised
         self.looked_at = looked_at
+        self.returns = None
+        if returning and advised and choices is not None:
+            self.returns = Returns(memory, choices)
         self.decisions, self.seconds, self._won = 0, 0.0, False
         self._learn()
 
@@ -128,6 +137,8 @@ class PlanMemory:
         self.memory.notice()
         if self._unlearned != self.memory.unlearned:
             self._learn()
+            if self.returns is not None:
+                self.returns.learn()
 
     def teach(self, demonstrations: Demonstrations) -> None:
         """Remember how somebody else reached goals.
@@ -143,7 +154,14 @@ class PlanMemory:
             A demonstration without a goal or without a step; nothing is learned of any.
         """
         self._notice()
+        if self.returns is not None:
+            by_the_way = rewarded_by_the_way(demonstrations)
+            for place in by_the_way:
+                self.returns.teach(*demonstrations[place])
+            demonstrations = [d for n, d in enumerate(demonstrations) if n not in by_the_way]
         shown = [self._observe(part) for part in understand(self.lexicon, demonstrations)]
+        if self.returns is not None:
+            self.returns.learn()
         self._recount()
         if self.advised:
             self._contrast(shown)
@@ -206,7 +224,7 @@ class PlanMemory:
         plan = tuple(binding.abstract(step.command) for step in steps if step.aimed)
         run = self.memory.begin(goal, template(goal, slots), kind=DEMONSTRATION, metadata=shown)
         attempt = Attempt(run, Binding(slots, self.lexicon), search, plan, commands=len(steps))
-        ignored, passed = set[tuple[str, str]](), set[tuple[str, str]]()
+        ignored = set[tuple[str, str]]()
         with self._discarding(run):
             self.memory.step(run, goal, None, self._space.start(goal, slots, plan), tags=(PLAN,))
             for step in steps:
@@ -224,19 +242,11 @@ class PlanMemory:
                         search.explored(need, step.command, text)
                         others = {shape(c) for c in step.commands} - {shape(step.command)}
                         ignored.update((_situation(need, text), form) for form in others)
-                        if step.reward > 0:
-                            search.led()
-                            others = {unnumbered(c) for c in search.known if _like(c, step.command)}
-                            passed.update((need, other) for other in others)
             self.close(attempt, won=True)
         if self.choices is not None:
             # What somebody who knew the way never did led nowhere.
             for state, form in sorted(ignored):
                 self.choices.tell(KIND, state, form, 0.0)
-            done = {unnumbered(step.command) for step in steps}
-            for need, name in sorted(passed) if self.searching else ():
-                if name not in done:
-                    self._tell_found(self.choices, need, name, 0.0)
         return attempt
 
     @contextmanager
@@ -247,6 +257,11 @@ class PlanMemory:
         except BaseException:
             self.memory.discard(run)
             raise
+
+    def walk(self, goal: str) -> Walk | None:
+        """Start a game in which commands are chosen by what they returned, if goals like it are."""
+        self._notice()
+        return None if self.returns is None else self.returns.begin(goal)
 
     def begin(
         self, item: Item, slots: Sequence[str], texts: Iterable[str], search: Search
@@ -507,11 +522,6 @@ def _hope(option: Option) -> float:
 def _situation(need: str, moment: str) -> str:
     """Return a moment with the verb of what is missing in it."""
     return f"need_{need.partition(' ')[0]} {moment}"
-
-
-def _like(command: str, other: str) -> bool:
-    """Whether two commands have a shape in common."""
-    return shape(command) == shape(other)
 
 
 def _said(plan: str) -> list[str]:

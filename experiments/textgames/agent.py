@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from cvx.learn.loop import ActiveMemory
-from experiments.errors import GameError
 from experiments.plans import Attempt, Demonstrations, PlaceMap, PlanMemory, Pursuit, shape
 from experiments.textgames.explore import Explorer, GameState
-from experiments.textgames.game import Game, Result
+from experiments.textgames.game import Game, Result, offered
+from experiments.textgames.walked import walked
 
 
 class Agent:
@@ -64,7 +64,11 @@ class Agent:
         """
         plans = self.plans
         decisions, seconds = plans.decisions, plans.seconds
-        sight = GameState(game.reset(), PlaceMap(plans.lexicon.moves))
+        seen = game.reset()
+        walk = plans.walk(seen.goal)
+        if walk is not None:
+            return walked(game, seen, walk, self._rng)
+        sight = GameState(seen, PlaceMap(plans.lexicon.moves))
         pursuit, over = Pursuit(plans, sight.seen, self.patience), False
         try:
             while not over:
@@ -85,11 +89,7 @@ class Agent:
 
     def _command(self, attempt: Attempt, sight: GameState) -> str:
         """Return the next command of the plan, or one that may make it possible."""
-        if not sight.commands:
-            raise GameError(
-                f"there is no command after {sight.last!r}, and the game is not over: an "
-                "observation needs admissible_commands as long as there is something to decide"
-            )
+        offered(sight.seen, sight.last)
         if attempt.redo in sight.commands:
             attempt.doubts += sight.tried[attempt.redo] > 0
             return attempt.redo

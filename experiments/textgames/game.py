@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from experiments.errors import GameError
 from experiments.plans import Demonstrations, Observation
 
 
@@ -67,3 +68,19 @@ class Player(Protocol):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from such a state, over the memory as it was then."""
         ...
+
+
+def offered(seen: Observation, last: str | None) -> Sequence[str]:
+    """Return the admissible commands after the last one.
+
+    Raises
+    ------
+    GameError
+        There is none, before the game is over.
+    """
+    if not seen.admissible_commands:
+        raise GameError(
+            f"there is no command after {last!r}, and the game is not over: an observation needs "
+            "admissible_commands as long as there is something to decide"
+        )
+    return seen.admissible_commands

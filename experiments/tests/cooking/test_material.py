@@ -26,6 +26,8 @@ def test_demonstrated_dishes_teach_to_cook_others_and_nothing_does_not(cache: Pa
     domain = Cooking(cache)
     material = domain.prepare(_setup(domain), 7)
     assert len(material.demonstrations) == len(material.shown) == len(LEVELS)
+    few = Cooking(cache, 1).prepare(_setup(domain), 7)
+    assert few.demonstrations == material.demonstrations[:1], "the simplest comes first"
     assert len(set(material.games) | set(material.unseen)) == 2 * FEW
     won, score = {}, {}
     for name in ("frozen", "none"):
@@ -49,6 +51,13 @@ def test_a_language_model_is_refused_before_a_game_is_made(tmp_path: Path) -> No
     with pytest.raises(InvalidInputError, match="--llm"):
         domain.check(_setup(domain, llm="http://localhost:1", model="m"))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [-1, len(LEVELS) + 1])
+def test_levels_that_there_are_not_cannot_be_demonstrated(tmp_path: Path, number: int) -> None:
+    domain = Cooking(tmp_path, number)
+    with pytest.raises(InvalidInputError, match=f"give 0 to {len(LEVELS)}"):
+        domain.check(_setup(domain))
 
 
 def test_levels_differ_in_name_and_kind() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from experiments.harness.arms import arm_of
 from experiments.plans import Observation, Played
 from experiments.textgames.agent import Agent
@@ -85,16 +83,3 @@ def test_a_plan_is_not_looked_for_again_while_nothing_new_is_heard() -> None:
     agent = _taught()
     result = agent.play(Mist())
     assert result.decisions <= result.steps + 2, "an advice a step, and a plan at the start"
-
-
-@pytest.mark.parametrize("reward", [0.0, 0.5])
-def test_only_a_step_that_earned_something_speaks_against_others_like_it(reward: float) -> None:
-    one = arm_of("full")
-    agent = one.player(one.loop_on(one.open(None, 0)), 0)
-    assert isinstance(agent, Agent)
-    goal, steps = _played("bear")
-    agent.learn([(goal, [step._replace(reward=reward) for step in steps])])
-    choices = agent.plans.choices
-    assert choices is not None
-    told = choices.advise("find reach", "reach", ["point at lamp"])["point at lamp"]
-    assert (told.trials > 0) == (reward > 0)
