@@ -147,8 +147,8 @@ class Filter(NamedTuple):
     kind, source : str or sequence of str, optional
         Which kind of event; where it comes from.
     metadata : mapping of str to value, optional
-        By key: a text, number, bool or None that it is, or a mapping of conditions: ``gt``,
-        ``gte``, ``lt``, ``lte``, ``ne`` (another one, or none), ``in`` (a list), ``exists``.
+        By key: a text, number, bool or None that is stored there, or a mapping of conditions:
+        ``gt``, ``gte``, ``lt``, ``lte``, ``ne`` (another one, or none), ``in`` (a list), ``exists``.
     min_trust : float, optional
         Trusted so much at least.
 

@@ -12,7 +12,7 @@ from scipy import stats  # type: ignore[import-untyped]
 
 from cvx.cue import cue_hash
 from cvx.embed import LexicalEmbedder
-from cvx.errors import EpisodeEndedError, InvalidInputError, UnknownError
+from cvx.errors import EpisodeEndedError, InvalidInputError, ReadOnlyError, UnknownError
 from cvx.learn.loop import ActiveMemory
 from cvx.memory import Memory
 from cvx.recall.context import Refresh, Serving
@@ -272,6 +272,8 @@ def test_a_view_of_the_past_answers_and_writes_nothing_down(memory: Memory) -> N
     assert block.decision is None
     with pytest.raises(UnknownError, match="view of the past"):
         past.learning.attribution(block)
+    with pytest.raises(ReadOnlyError, match="view of the past"):
+        past.feedback(block, helped=True)
 
 
 def hits(scores: list[float]) -> list[Hit]:

@@ -135,6 +135,16 @@ def test_a_memory_in_ram_is_exported_too(tmp_path: Path, ending: str) -> None:
         assert [hit.event.text for hit in copy.recall("cup") if hit.event] == ["a mug on a shelf"]
 
 
+def test_an_export_holds_the_latest_recall(tmp_path: Path) -> None:
+    memory = Memory(embedder=embedder())
+    memory.add("a mug on a shelf")
+    memory.recall("mug")
+    memory.admin.export(tmp_path / "all.jsonl")
+    import_export(tmp_path / "copy", tmp_path / "all.jsonl")
+    with Memory.open(tmp_path / "copy", embedder=embedder()) as copy:
+        assert copy.frames.decisions().height == memory.frames.decisions().height == 1
+
+
 @pytest.mark.parametrize("ending", FORMATS)
 def test_an_export_joins_a_store_that_holds_something(
     store: Path, tmp_path: Path, ending: str

@@ -281,6 +281,8 @@ class Admin:
         """Write everything that the store knows to a file; see ``cvx.memory.transfer.export``."""
         from cvx.store.transfer import export_record
 
+        # What was recalled last may not be written down yet.
+        self._shared.flush()
         return export_record(self._shared.record, Path(path), format, None)
 
     @checked(path=a_file, format=optional(a_text), again=a_flag)

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, SupportsIndex
 
 from cvx.arguments import a_flag, an_event, are_several, whole, wrong
-from cvx.errors import EpisodeEndedError, InvalidInputError, ReadOnlyError, UnknownError
+from cvx.errors import (
+    CvxError,
+    EpisodeEndedError,
+    InvalidInputError,
+    ReadOnlyError,
+    UnknownError,
+)
 from cvx.learn.attribution import Attribution
 from cvx.memory.namespace_access import Identity
 from cvx.memory.recall_verbs import RecallVerbs
@@ -22,20 +29,27 @@ from cvx.types import Decision
 _whole = whole(0)
 
 
-def a_decision(name: str, value: Any) -> int:
-    """Check a decision, by whatever names it, and return its number."""
+def a_decision(name: str, value: Any, refused: type[CvxError] = UnknownError) -> int:
+    """Check a decision, by whatever names it, and return its number.
+
+    What was recalled and not written down has none: that is a ``refused``.
+    """
     if isinstance(value, Decision):
         return value.decision_id
     if isinstance(value, Context | Hits):
         if value.decision is None:
-            raise ReadOnlyError(
+            raise refused(
                 "this recall was not written down: its memory is a view of the past, or read only "
-                "(open it without read_only to give feedback)"
+                "(open it without read_only)"
             )
         return value.decision
     if isinstance(value, SupportsIndex):
         return int(_whole(name, value))
     raise wrong(name, value, "what context or recall returned, or the number of a decision")
+
+
+a_decision_to_judge = partial(a_decision, refused=ReadOnlyError)
+"""The same for feedback, which is a write."""
 
 
 def some_followed(name: str, value: Any) -> list[int]:

@@ -1195,7 +1195,7 @@ class Memory:
         return hits[0].event
 
     @checked(
-        shown=_feedback.a_decision,
+        shown=_feedback.a_decision_to_judge,
         helped=optional(_feedback.a_help),
         action=optional(a_text),
         outcome=optional(an_outcome),
