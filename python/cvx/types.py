@@ -148,7 +148,8 @@ class Filter(NamedTuple):
         Which kind of event; where it comes from.
     metadata : mapping of str to value, optional
         By key: a text, number, bool or None that is stored there, or a mapping of conditions:
-        ``gt``, ``gte``, ``lt``, ``lte``, ``ne`` (another one, or none), ``in`` (a list), ``exists``.
+        ``gt``, ``gte``, ``lt``, ``lte``, ``ne`` (another one, or none), ``in`` (a list) and
+        ``exists``.
     min_trust : float, optional
         Trusted so much at least.
 
