@@ -114,7 +114,7 @@ def test_an_effect_before_its_cause_is_refused_flagged_or_allowed_as_chosen() ->
     made, rain, _, mould = flooded()
     with pytest.raises(InvalidInputError, match="happened at 10, before its cause"):
         made.link(mould, rain)
-    with pytest.raises(InvalidInputError, match="say effect_first='allow'"):
+    with pytest.raises(InvalidInputError, match="give effect_first='allow'"):
         made.causes.graph().link(mould, rain)
     with pytest.raises(InvalidInputError, match="effect_first is 'perhaps'"):
         made.link(rain, mould, effect_first="perhaps")

@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from cvx.errors import ExportError
@@ -93,37 +92,39 @@ def tried(files: Sequence[tuple[Path, Sequence[str]]]) -> Iterator[Callable[[int
     size = sum(path.stat(follow_symlinks=False).st_size for path, _ in files)
     seconds = _LEAST_SECONDS + size // _BYTES_A_SECOND
     told = json.dumps([seconds, [(str(path), list(names)) for path, names in files]])
-    with TemporaryFile() as said:
+    try:
+        child = subprocess.Popen(
+            [sys.executable, "-I", "-B", "-c", _CHILD, *sys.path],
+            env=os.environ | _ALONE,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+    except OSError as error:
+        raise unreadable(files[0][0].parent.parent, error) from error
+    with child:
+        begun, said = 0, list[bytes]()
+
+        def wait_for(number: int) -> None:
+            nonlocal begun
+            assert child.stdout is not None
+            # That a file was read is known when the next is begun, or all are done.
+            while begun < number + 2 and (line := child.stdout.readline()):
+                if line == b"%d\n" % begun:
+                    begun += 1
+                else:
+                    said.append(line)
+            if begun < number + 2 and child.wait():
+                path = files[begun - 1][0] if begun else files[0][0].parent.parent
+                raise unreadable(path, _why(child.returncode, b"".join(said)))
+
         try:
-            child = subprocess.Popen(
-                [sys.executable, "-I", "-B", "-c", _CHILD, *sys.path],
-                env=os.environ | _ALONE,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=said,
-            )
-        except OSError as error:
-            raise unreadable(files[0][0].parent.parent, error) from error
-        with child:
-            begun: list[bytes] = []
-
-            def wait_for(number: int) -> None:
-                assert child.stdout is not None
-                # That a file was read is known when the next is begun, or all are done.
-                while len(begun) < number + 2 and (line := child.stdout.readline()):
-                    begun.append(line)
-                if len(begun) < number + 2 and child.wait():
-                    path = files[len(begun) - 1][0] if begun else files[0][0].parent.parent
-                    said.seek(0)
-                    raise unreadable(path, _why(child.returncode, said.read()))
-
-            try:
-                assert child.stdin is not None
-                with suppress(BrokenPipeError), child.stdin:  # If it ended, who waits is told.
-                    child.stdin.write(told.encode())
-                yield wait_for
-            finally:
-                child.kill()
+            assert child.stdin is not None
+            with suppress(BrokenPipeError), child.stdin:  # If it ended, who waits is told.
+                child.stdin.write(told.encode())
+            yield wait_for
+        finally:
+            child.kill()
 
 
 def _why(code: int, said: bytes) -> str:
