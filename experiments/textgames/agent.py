@@ -14,7 +14,7 @@ from cvx.learn.loop import ActiveMemory
 from experiments.plans import Attempt, Demonstrations, PlaceMap, PlanMemory, Pursuit, shape
 from experiments.textgames.explore import Explorer, GameState
 from experiments.textgames.game import Game, Result, offered
-from experiments.textgames.walked import walked
+from experiments.textgames.play_by_returns import play_by_returns
 
 
 class Agent:
@@ -67,7 +67,7 @@ class Agent:
         seen = game.reset()
         walk = plans.walk(seen.goal)
         if walk is not None:
-            return walked(game, seen, walk, self._rng)
+            return play_by_returns(game, seen, walk, self._rng)
         sight = GameState(seen, PlaceMap(plans.lexicon.moves))
         pursuit, over = Pursuit(plans, sight.seen, self.patience), False
         try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +14,7 @@ from cvx.arguments import a_file, a_flag, a_share, a_text, checked, one_of, opti
 from cvx.causal.forgetting import Vitality
 from cvx.causal.graph_data import GraphInRecord
 from cvx.embed import Embedder
-from cvx.errors import InvalidInputError
+from cvx.errors import InvalidInputError, StoreError
 from cvx.learn.reputation import SOURCES, Reputation
 from cvx.memory.namespace_access import Identity
 from cvx.memory.resources import Resources, noun_repr
@@ -277,13 +278,16 @@ class Admin:
         path: str | os.PathLike[str],
         *,
         format: str | None = None,  # noqa: A002
+        progress: Callable[[int, int], None] | None = None,
     ) -> Header:
         """Write everything that the store knows to a file; see ``cvx.memory.transfer.export``."""
         from cvx.store.transfer import export_record
 
-        # What was recalled last may not be written down yet.
-        self._shared.flush()
-        return export_record(self._shared.record, Path(path), format, None)
+        # What was recalled last may not be written down yet. Where it cannot be, such as on a disk
+        # that is full, all else is exported.
+        with suppress(StoreError):
+            self._shared.flush()
+        return export_record(self._shared.record, Path(path), format, progress)
 
     @checked(path=a_file, format=optional(a_text), again=a_flag)
     def import_(

@@ -24,7 +24,6 @@ from cvx.store.snapshots import Snapshots
 from cvx.store.transfer import (
     Header,
     Imported,
-    export_record,
     format_of,
     import_into,
     reader_of,
@@ -78,7 +77,7 @@ def export(
     ...         copy.recall("mug")[0].event.text
     'a mug on a shelf'
     """
-    return export_record(memory.record, a_file("path", path), format, progress)
+    return memory.admin.export(path, format=format, progress=progress)
 
 
 def to_duckdb(memory: Memory, path: str | os.PathLike[str], progress: Progress = None) -> Header:

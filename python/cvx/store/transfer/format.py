@@ -425,6 +425,8 @@ def read_parquet(path: Path) -> Incoming:
 
 
 def _tried(found: list[tuple[str, Path]]) -> Iterator[Batch]:
+    if not found:
+        return
     with tried([(file, rows.stored_columns(table)) for table, file in found]) as wait_for:
         for number, (table, file) in enumerate(found):
             wait_for(number)

@@ -9,7 +9,7 @@ from experiments.plans import Observation, Walk, complete
 from experiments.textgames.game import Game, Result, offered
 
 
-def walked(game: Game, seen: Observation, walk: Walk, rng: Random) -> Result:
+def play_by_returns(game: Game, seen: Observation, walk: Walk, rng: Random) -> Result:
     """Play a game that has begun to its end; one that is broken off leaves nothing.
 
     Parameters
