@@ -658,6 +658,7 @@ def test_errors_are_those_of_cvx_in_one_line(nodes: LocalCluster, tmp_path: Path
         assert not (tmp_path / "many" / "memory.db").exists()
         for ask, error in (
             (lambda: memory.as_of(1), StoreError),
+            (lambda: memory.episode("x", learn=False), InvalidInputError),
             (lambda: memory.admin.transaction(), StoreError),
             (lambda: memory.move("ada", "host-99"), InvalidInputError),
             (lambda: memory.snapshot(), InvalidInputError),

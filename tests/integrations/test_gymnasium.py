@@ -200,7 +200,7 @@ def test_a_wrapped_environment_is_made_again_from_its_spec(name: str) -> None:
 
 def test_the_signature_of_the_wrapper_names_what_it_takes() -> None:
     names = [*inspect.signature(MemoryWrapper).parameters]
-    assert names == ["env", "memory", "goal", "task", "actions", "history", "k"]
+    assert names == ["env", "memory", "goal", "task", "actions", "history", "k", "learn"]
 
 
 @pytest.mark.requirement("B19")
@@ -278,6 +278,27 @@ def test_an_agent_learns_by_advice_alone() -> None:
 
 
 @pytest.mark.requirement("B19")
+def test_what_is_measured_is_played_by_advice_and_not_recorded() -> None:
+    memory = Memory(embedder=LexicalEmbedder(64))
+    agent = MemoryAgent(memory)
+    for _ in range(20):
+        agent.play(Doors(), explore=True)
+    before = memory.record.tail()
+    assert agent.play(Doors(), explore=False, learn=False) == 1.0
+    env = SyncVectorEnv([partial(Corridor, 3)] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
+    for wrapped in (
+        MemoryWrapper(Corridor(3), memory, learn=False),
+        MemoryWrapper(env, memory, learn=False),
+    ):
+        wrapped.reset()
+        for _ in range(2):
+            wrapped.step(1 if isinstance(wrapped.unwrapped, Corridor) else [1, 1])
+        wrapped.close()
+    assert memory.record.tail() == before
+    with pytest.raises(InvalidInputError, match="learn"):
+        MemoryWrapper(Corridor(), memory, learn="no")  # type: ignore[arg-type]
+
+
 def test_an_agent_goes_on_after_a_kill(tmp_path: Path) -> None:
     code = f"""
 import os, signal

@@ -208,6 +208,71 @@ def test_a_block_left_without_an_outcome_warns_and_discards() -> None:
     assert memory.record.episodes() == []
 
 
+def measured(memory: Memory, episodes: int = 12, *, explore: bool = False) -> list[float]:
+    """Play as ``played`` does, and leave nothing behind."""
+    world, ends = Tea(99), []
+    for _ in range(episodes):
+        with memory.episode("brew some tea", task="tea", learn=False) as episode:
+            observation = world.reset()
+            while not world.done:
+                advice = episode.advise(observation, WAYS)
+                action = advice.choose(explore=explore).action
+                following = world.step(str(action))
+                assert episode.act(action).event_id is None
+                observation = following
+            episode.end(world.won)
+        ends.append(world.won)
+    return ends
+
+
+@pytest.mark.requirement("B11")
+def test_measuring_changes_nothing_of_what_is_learned_later() -> None:
+    memory, twin, ends = in_ram(), in_ram(), list[float]()
+    for _ in range(4):
+        measured(memory, 5, explore=True)
+        ends += played(memory, 15, len(ends))
+    assert ends == [end for at in range(0, 60, 15) for end in played(twin, 15, at)]
+    kept = "SELECT event_id, episode, text, action, metadata FROM events"
+    assert memory.record.query(kept) == twin.record.query(kept)
+    assert memory.record.tail().seq == twin.record.tail().seq
+
+
+@pytest.mark.requirement("B11", "B1")
+def test_what_is_only_read_is_measured_too(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m", embedder=LexicalEmbedder(64)) as memory:
+        played(memory, 3)
+        early = memory.events()[0].recorded
+        assert early is not None
+        played(memory, 120, 1)
+        then, late = measured(memory.as_of(early)), measured(memory)
+        assert math.fsum(late) > math.fsum(then)
+    with Memory.open(tmp_path / "m", embedder=LexicalEmbedder(64), read_only=True) as memory:
+        assert measured(memory) == late
+        with pytest.raises(ReadOnlyError):
+            memory.episode("brew some tea", task="tea")
+
+
+def test_a_measured_episode_teaches_itself_and_nobody_else() -> None:
+    memory = in_ram()
+    one(memory, "right", None, reward=1.0)
+    before = values(memory)
+    with memory.episode("find the hat", task="hats", learn=False) as episode:
+        for _ in range(2):
+            episode.act("left", reward=-1.0, observation="a hall")
+        own = {o.action: o.trials for o in episode.advise("a hall", ["left", "right"])}
+        assert own["left"] >= 1
+        memory.erase(memory.events()[0])
+        own = {o.action: o.trials for o in episode.advise("a hall", ["left", "right"])}
+        assert own["left"] >= 1, "also where all is learned anew"
+        one(memory, "right", None, reward=1.0)
+        with pytest.raises(InvalidInputError, match="counts by return"):
+            episode.end(1.0)
+    assert episode.ended
+    assert values(memory) == before
+    with pytest.raises(EpisodeEndedError):
+        episode.act("left", observation="a hall")
+
+
 def test_everything_is_refused_after_the_end() -> None:
     memory = in_ram()
     episode = one(memory, "left", 1.0)
@@ -562,6 +627,8 @@ def test_a_reward_that_is_no_number_changes_nothing(reward: Any) -> None:
         {"id": 0, "goal": "x"},
         {"source": None},
         {"history": -1},
+        {"learn": 1},
+        {"id": 0, "learn": False},
     ],
 )
 def test_what_an_episode_cannot_begin_with(about: dict[str, Any]) -> None:

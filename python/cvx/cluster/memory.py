@@ -22,6 +22,7 @@ from cvx.cluster.namespace_rows import by_shard
 from cvx.cluster.shard_store import MovedAwayError
 from cvx.errors import (
     EmbedderError,
+    InvalidInputError,
     MissingShardsError,
     StoreError,
     UnknownError,
@@ -438,7 +439,17 @@ class ClusterMemory:
         """Begin an episode, or take one up by its id; as ``Memory.episode``.
 
         It goes on, with the same handle, where its shard is led by another host meanwhile.
+
+        Raises
+        ------
+        InvalidInputError
+            With ``learn=False``: a cluster has no episodes that leave nothing behind.
         """
+        if options.get("learn", True) is not True:
+            raise InvalidInputError(
+                f"learn is {options['learn']}: a cluster has no episodes that leave nothing "
+                "behind; discard() the episode, or ask a cvx.Memory"
+            )
         number = options.get("id")
         if number is None:
             (request,) = self._requests("episode", [], {"goal": goal, **options})

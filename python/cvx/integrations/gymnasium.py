@@ -11,7 +11,7 @@ from typing import Any, Self, SupportsFloat, TypeAlias
 
 import numpy as np
 
-from cvx.arguments import one_of, optional, whole, wrong
+from cvx.arguments import a_flag, one_of, optional, whole, wrong
 from cvx.errors import InvalidInputError, MissingExtraError
 from cvx.memory import Memory
 from cvx.memory.advice import Advice
@@ -120,6 +120,8 @@ class Recorder:
         as many as a discrete space has actions, are the names of these.
     history, k : int
         As for ``Memory.episode`` and ``advise``.
+    learn : bool
+        As for ``Memory.episode``.
     space : gymnasium.Space, optional
         Of the actions.
     """
@@ -132,9 +134,10 @@ class Recorder:
         actions: Ways,
         history: int | None,
         k: int,
+        learn: bool,
         space: Any,
     ) -> None:
-        self.memory = _a_memory("memory", memory)
+        self.memory, self.learn = _a_memory("memory", memory), a_flag("learn", learn)
         self.goal, self.task, self.actions = goal, task, actions
         self.history, self.k = _some_history("history", history), whole(1)("k", k)
         self.space = space
@@ -157,7 +160,7 @@ class Recorder:
         goal = self._told(self.goal, observation, info, info.get("goal"))
         task = self._told(self.task, observation, info, None)
         self.episode = self.memory.episode(
-            "" if goal is None else goal, task=task, history=self.history
+            "" if goal is None else goal, task=task, history=self.history, learn=self.learn
         )
         return self._advise(observation, info)
 
@@ -268,6 +271,8 @@ class MemoryWrapper(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Recor
         How many of the last actions with what came of them tell states apart.
     k : int, default 3
         Steps of earlier episodes that an option names.
+    learn : bool, default True
+        False measures: the episodes leave nothing behind; see ``Memory.episode``.
 
     Raises
     ------
@@ -285,11 +290,19 @@ class MemoryWrapper(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Recor
         actions: Ways = None,
         history: int | None = None,
         k: int = 3,
+        learn: bool = True,
     ) -> Self:
         """Return a wrapper of the kind that the environment needs."""
         if isinstance(env, VectorEnv):
             made: Any = VectorMemoryWrapper(
-                env, memory, goal=goal, task=task, actions=actions, history=history, k=k
+                env,
+                memory,
+                goal=goal,
+                task=task,
+                actions=actions,
+                history=history,
+                k=k,
+                learn=learn,
             )
             return made  # type: ignore[no-any-return]
         return super().__new__(cls)
@@ -304,6 +317,7 @@ class MemoryWrapper(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Recor
         actions: Ways = None,
         history: int | None = None,
         k: int = 3,
+        learn: bool = True,
     ) -> None:
         plain = env if isinstance(env, gymnasium.Env) else PlainEnvironment(env)
         # With these gymnasium can make it again of its spec, over the same memory.
@@ -316,10 +330,11 @@ class MemoryWrapper(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Recor
             actions=actions,
             history=history,
             k=k,
+            learn=learn,
         )
         gymnasium.Wrapper.__init__(self, plain)
         space = getattr(plain, "action_space", None)
-        self.recorder = Recorder(memory, goal, task, actions, history, k, space)
+        self.recorder = Recorder(memory, goal, task, actions, history, k, learn, space)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -426,11 +441,13 @@ class VectorMemoryWrapper(VectorWrapper):
         actions: Ways = None,
         history: int | None = None,
         k: int = 3,
+        learn: bool = True,
     ) -> None:
         super().__init__(env)
         space = env.single_action_space
         self.recorders = [
-            Recorder(memory, goal, task, actions, history, k, space) for _ in range(env.num_envs)
+            Recorder(memory, goal, task, actions, history, k, learn, space)
+            for _ in range(env.num_envs)
         ]
 
     def reset(
@@ -546,7 +563,9 @@ class MemoryAgent:
             "history": _some_history("history", history),
         }
 
-    def play(self, env: Any, *, explore: bool = True, seed: int | None = None) -> float:
+    def play(
+        self, env: Any, *, explore: bool = True, seed: int | None = None, learn: bool = True
+    ) -> float:
         """Play one episode, learn from it, and return the sum of its rewards.
 
         Parameters
@@ -557,6 +576,8 @@ class MemoryAgent:
             Try what may be better than what is known; without it, do what is best.
         seed : int, optional
             For the environment's ``reset``.
+        learn : bool, default True
+            False measures: nothing is learned or stored; see ``Memory.episode``.
 
         Raises
         ------
@@ -565,7 +586,7 @@ class MemoryAgent:
         """
         if isinstance(env, VectorEnv):
             raise wrong("env", env, "one environment; wrap a vector one in MemoryWrapper")
-        wrapped = MemoryWrapper(env, self.memory, **self._about)
+        wrapped = MemoryWrapper(env, self.memory, **self._about, learn=learn)
         recorder, total, over = wrapped.recorder, 0.0, False
         _, info = wrapped.reset(seed=seed)
         try:

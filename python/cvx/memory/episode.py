@@ -25,7 +25,7 @@ from cvx.errors import (
 from cvx.learn.advisor import Observation
 from cvx.learn.advisor.types import MOST_REWARD, restored_action
 from cvx.learn.attribution import Taken, decision_of
-from cvx.learn.episode_recorder import OpenEpisode
+from cvx.learn.episode_recorder import EpisodeRecorder, OpenEpisode
 from cvx.learn.model_sync import TakenBackError
 from cvx.memory.advice import Advice, Asked, Option, as_text
 from cvx.memory.aio import OF_AN_EPISODE, PLAIN, Aio
@@ -64,6 +64,8 @@ class RunningEpisode:
     As a context manager it is discarded where an exception leaves the block, and, with a warning,
     where the block ends without ``end``.
 
+    One that is begun with ``learn=False`` is played by the same advice and leaves nothing behind.
+
     Parameters
     ----------
     memory : Memory
@@ -72,15 +74,17 @@ class RunningEpisode:
         Of the memory.
     run : OpenEpisode
         Begun and stored.
+    recorder : EpisodeRecorder
+        What makes its steps.
     learner : NamespaceAdvisor
         Of whoever asks.
     holder : int
-        How often it was taken up.
+        How often it was taken up; 0 of one that leaves nothing behind.
 
     Attributes
     ----------
     id : int
-        By which it is taken up again.
+        By which it is taken up again; negative of one that leaves nothing behind.
     goal, task, namespace : str
         As given; ``task`` is None where none was.
     events : tuple of Event
@@ -94,11 +98,12 @@ class RunningEpisode:
         memory: Memory,
         advisors: Advisors,
         run: OpenEpisode,
+        recorder: EpisodeRecorder,
         learner: NamespaceAdvisor,
         holder: int,
     ) -> None:
         self._memory, self._advisors, self._run, self._learner = memory, advisors, run, learner
-        self._holder = holder
+        self._recorder, self._holder = recorder, holder
         self._lock = threading.RLock()
         self._discarded = False
         self._advice: tuple[Advice, Observation] | None = None
@@ -156,12 +161,13 @@ class RunningEpisode:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.ended:
             return
-        if kind is None:
+        if kind is None and self._holder:
             warn(
                 f"episode {self.id} was left without an outcome and is discarded: call "
                 "end(outcome) in the block",
                 EpisodeDiscardedWarning,
             )
+        if kind is None:
             self.discard()
             return
         # The error that broke it off is what is to be seen.
@@ -386,10 +392,10 @@ class RunningEpisode:
             vector = vector if own else None
         # Advice that was never acted on is not written down.
         taken = None if advice is None else self._decided(advice, option, bool(followed), done)
-        shared, recorder = self._advisors.shared, self._advisors.loop.recorder
+        shared = self._advisors.shared
         if timestamp is not None or shared.clock != "utc":
             timestamp = shared.time(timestamp)
-        event = recorder.step(
+        event = self._recorder.step(
             run,
             seen.text or "",
             action=as_text(done),
@@ -397,8 +403,11 @@ class RunningEpisode:
             timestamp=timestamp,
             metadata=told,
         )
+        if not self._holder:
+            self._listed = actions
+            return event
         try:
-            with self._advisors.shared.writing() as write:
+            with shared.writing() as write:
                 self._check_held(write)
                 family = [] if run.task_type is None else [task_tag(run.task_type)]
                 event = replace(
@@ -498,6 +507,10 @@ class RunningEpisode:
         with self._lock:
             self._check_open()
             run = self._run
+            if not self._holder:
+                self._check_unit(outcome)
+                self._leave()
+                return
             self._learner.catch_up()
             if len(run.steps) < self._stored:
                 # What was decided went with the step that was erased.
@@ -580,13 +593,19 @@ class RunningEpisode:
         with self._lock:
             self._check_open()
             run = self._run
-            with self._advisors.shared.writing() as write:
-                self._check_held(write)
-                write.change_open_episode(
-                    replace(_stored(run, self._holder), kind=f"{DISCARDED}{run.kind}")
-                )
-            run.closed = self._discarded = True
-            self._learner.discard(run)
+            if self._holder:
+                with self._advisors.shared.writing() as write:
+                    self._check_held(write)
+                    write.change_open_episode(
+                        replace(_stored(run, self._holder), kind=f"{DISCARDED}{run.kind}")
+                    )
+            self._discarded = True
+            self._leave()
+
+    def _leave(self) -> None:
+        """Be over, with nothing learned."""
+        self._run.closed = True
+        self._learner.discard(self._run)
 
     def _observe(self, value: Any) -> Observation:
         seen = self._advisors.observed(value)
@@ -672,12 +691,13 @@ def begin(
     visibility: str,
     namespace: str | None,
     history: int | None,
+    learn: bool,
 ) -> RunningEpisode:
     """Begin an episode, and write down that it began; see ``Memory.episode``."""
     advisors = advisors_of(shared)
     whose, also = identity.seeing(namespace)
-    loop = advisors.caught_up()
-    run = loop.recorder.begin(
+    recorder = advisors.caught_up().recorder if learn else EpisodeRecorder(now=shared.record.now)
+    run = recorder.begin(
         goal,
         task,
         entity_id=None if entity is None else entity_number(entity),
@@ -687,13 +707,19 @@ def begin(
         trust=trust,
         visibility=visibility,
     )
-    run.entity, run.stored = entity, True
+    run.entity, run.stored = entity, learn
+    if not learn:
+        # Not a number of the record, where the next episode gets what it would have had.
+        run.episode_id = next(advisors.unrecorded)
+        learner = advisors.learner(whose, also, history)
+        return RunningEpisode(memory, advisors, run, recorder, learner, 0)
     with advisors.shared.writing() as write:
         if entity is None:
             run.entity_id = max(run.entity_id, write.next_own_entity())
         run.episode_id = write.open_episode(replace(_stored(run, 1), kind=run.kind))
-    loop.recorder.start_at(run.episode_id + 1, run.entity_id + 1 if entity is None else 0)
-    return RunningEpisode(memory, advisors, run, advisors.learner(whose, also, history), 1)
+    recorder.start_at(run.episode_id + 1, run.entity_id + 1 if entity is None else 0)
+    learner = advisors.learner(whose, also, history)
+    return RunningEpisode(memory, advisors, run, recorder, learner, 1)
 
 
 def take_up(
@@ -734,7 +760,7 @@ def take_up(
     holder = int(told.get("holder", 0)) + 1
     with advisors.shared.writing() as write:
         write.change_open_episode(_stored(run, holder))
-    advisors.caught_up()
+    recorder = advisors.caught_up().recorder
     also = identity.also if found.namespace == identity.namespace else ()
     learner = advisors.learner(found.namespace, also, history)
-    return RunningEpisode(memory, advisors, run, learner, holder)
+    return RunningEpisode(memory, advisors, run, recorder, learner, holder)

@@ -1385,6 +1385,7 @@ class Memory:
         visibility: str = "private",
         namespace: str | None = None,
         history: int | None = None,
+        learn: bool = True,
     ) -> RunningEpisode:
         """Begin an episode: ask for advice, act, end; its outcome makes the next advice better.
 
@@ -1409,6 +1410,11 @@ class Memory:
         history : int, optional
             How many of the last actions with what came of them are part of what tells states
             apart; default as many as pays.
+        learn : bool, default True
+            False measures what was learned: the episode is played by the same advice, and
+            teaches nobody; nothing of it is stored, so that what follows is as if it had not been
+            played. A memory that is read only has such episodes alone. What ``recall`` and
+            ``context`` show in it is noted as always.
 
         Returns
         -------
@@ -1451,9 +1457,10 @@ class Memory:
                 visibility=visibility,
                 namespace=namespace,
                 history=history,
+                learn=a_flag("learn", learn),
             )
-        given = (goal, task, entity, kind, source, trust, visibility)
-        if given != ("", None, None, "experience", "", None, "private"):
+        given = (goal, task, entity, kind, source, trust, visibility, learn)
+        if given != ("", None, None, "experience", "", None, "private", True):
             raise InvalidInputError(
                 f"id is {id}, together with what an episode begins with: give the id alone to "
                 "take it up"

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from functools import cache, partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -318,8 +319,9 @@ class NamespaceAdvisor:
                 restored = self._restore(models)
                 for run in self._live.values():
                     self._drop_erased(run)
-                    stored = [step for step in run.steps if step.event_id is not None]
-                    self._tell(self.advisor, run, stored)
+                    # Of one that is stored, a step without an id is just being written.
+                    told = [one for one in run.steps if one.event_id is not None or not run.stored]
+                    self._tell(self.advisor, run, told)
             if self._read == len(log):
                 return []
             numbers = log.numbers[self._read :] if restored is None else restored
@@ -436,6 +438,11 @@ class Advisors:
     ----------
     shared : Resources
         Of the memory.
+
+    Attributes
+    ----------
+    unrecorded : iterator of int
+        Numbers of episodes that leave nothing behind.
     """
 
     def __init__(self, shared: Resources) -> None:
@@ -445,6 +452,7 @@ class Advisors:
         self._loop: ActiveMemory | None = None
         self._learners: dict[tuple[str, tuple[str, ...], int | None], NamespaceAdvisor] = {}
         self._embedded: OrderedDict[str, Vector] = OrderedDict()
+        self.unrecorded = count(-1, -1)
 
     @property
     def own_vectors(self) -> bool:
