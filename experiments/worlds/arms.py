@@ -56,6 +56,7 @@ ARMS: dict[str, Arm] = {
     ),
     "and edges": Arm("and near memories, along typed edges", _routed(edges=True), "routes"),
     "equal words": Arm("no learned relevance of words", _without(relevance=False), "parts"),
+    "no names": Arm("not asking what a text names", _without(names=False), "parts"),
     "no gate": Arm("no gate for change", _without(gate=_NO_GATE), "parts"),
     "no others": Arm("nothing from other tasks", _without(others=False), "parts"),
     "no draws": Arm("counted outcomes taken as they are", _without(thompson=False), "parts"),

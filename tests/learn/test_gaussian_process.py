@@ -17,8 +17,8 @@ def test_likenesses_that_make_no_covariance_are_fitted_all_the_same() -> None:
     process = GaussianProcess()
     process.logs |= {"likeness": 0.0, "words": math.log(3.0), "own": math.log(0.02)}
     worth = np.array([1.0, 0.0, 1.0])
-    sample = Sample(np.ones((3, 1)), np.arange(3), np.zeros(3, int), worth, np.full(3, 1e-4))
-    pairs = np.ones((3, 1)), np.arange(3), np.zeros(3, int)
+    pairs = np.ones((3, 1)), np.arange(3), np.zeros(3, np.int64), np.zeros((3, 3))
+    sample = Sample(*pairs, worth, np.full(3, 1e-4))
     overlap = process._overlap(pairs, pairs, like)
     assert np.linalg.eigvalsh(process._kernel(process.logs, overlap) + 0.02 * np.eye(3))[0] < 0
     mean, variance = process.fit(sample, ["word"], like, (0.0, 1.0))

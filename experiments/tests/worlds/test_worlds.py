@@ -55,6 +55,7 @@ def test_the_learner_alone_does_what_the_memory_does(world: str) -> None:
         ("no planning", "chain"),
         ("no process", "shelf"),
         ("equal words", "shelf"),
+        ("no names", "shop"),
         ("no gate", "changing errands"),
         ("context-aware decay", "changing errands"),
         ("blind decay", "caravan"),

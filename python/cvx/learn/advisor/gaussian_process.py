@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from cvx.learn.advisor.naming import alike
 from cvx.learn.transition_counts import Floats, Ints
 
 _START = {
     "everywhere": 0.02, "action": 0.05, "words": 0.25, "near": 0.1, "state": 0.1,
-    "own": 0.025, "beta": 5.0, "likeness": 0.5,
+    "own": 0.025, "beta": 5.0, "likeness": 0.5, "named": 0.1,
 }  # fmt: skip
 
 _LEAST = {"own": math.log(0.02)}
@@ -22,8 +23,8 @@ _LEAST = {"own": math.log(0.02)}
 _MODESTY = 20.0
 """How much the middle of what is possible weighs in the mean; a pair tried once weighs as much."""
 
-_Pairs = tuple[Floats, Ints, Ints]
-"""Features of states, numbers of actions and of states."""
+_Pairs = tuple[Floats, Ints, Ints, Floats]
+"""Features of states, numbers of actions and of states, how far actions are named."""
 
 _MOST_USUAL = 0.99
 """What two actions have in common at most, that their likeness is counted from."""
@@ -41,6 +42,8 @@ class Sample:
         Their numbers.
     states : ndarray of shape (n,), int
         The numbers of the states; below 0 where a state is new.
+    named : ndarray of shape (n, 3)
+        How far the goal and the state name an action, each in [0, 1]: see `naming`.
     worth : ndarray of shape (n,)
     noise : ndarray of shape (n,)
         Variance of each worth, from how often it was counted.
@@ -49,8 +52,14 @@ class Sample:
     features: Floats
     actions: Ints
     states: Ints
+    named: Floats
     worth: Floats
     noise: Floats
+
+    @property
+    def pairs(self) -> _Pairs:
+        """What tells the pairs apart."""
+        return self.features, self.actions, self.states, self.named
 
 
 class GaussianProcess:
@@ -58,7 +67,8 @@ class GaussianProcess:
 
     The covariance of two pairs adds up what they share: being in this task at all, the action,
     the words of their states (linear, each word with a relevance of its own that is learned),
-    being near each other, and being in the very same state. Actions that are not the same share
+    being near each other, and being in the very same state; and, whatever the action and the state
+    are, that the action is named as far (`naming`). Actions that are not the same share
     what they are alike in, beyond what the actions of the sample have in common on average: what
     is only asked about changes nothing. Where no part explains anything, all that is left is what
     a pair has of its own, and the prediction is broad.
@@ -98,9 +108,14 @@ class GaussianProcess:
         }
 
     def restore(
-        self, told: Mapping[str, Any], features: Floats, actions: Ints, states: Ints
+        self,
+        told: Mapping[str, Any],
+        features: Floats,
+        actions: Ints,
+        states: Ints,
+        named: Floats,
     ) -> None:
-        """Take over what was saved, with features, actions and states of its sample."""
+        """Take over what was saved, with what tells the pairs of its sample apart."""
         self.logs = {name: float(told["logs"][name]) for name in _START}
         self._names, self.lam, self._next = told["words"]
         self._turn, self.centre, self.scale, self._usual = told["told"]
@@ -110,7 +125,7 @@ class GaussianProcess:
             n = len(features)
             if self._whitener.shape != (n, n) or {len(worth), len(noise), len(self._alpha)} != {n}:
                 raise ValueError(f"a sample of {n} was solved for another one")
-            self._sample = Sample(features, actions, states, worth, noise)
+            self._sample = Sample(features, actions, states, named, worth, noise)
 
     @property
     def fitted(self) -> bool:
@@ -128,20 +143,20 @@ class GaussianProcess:
         return np.concatenate([self.lam, np.ones(x.shape[1] - len(self.lam))])
 
     def _overlap(self, a: _Pairs, b: _Pairs, like: Floats) -> tuple[Floats, ...]:
-        """Return what pairs share: action, likeness of actions, words, distance, state."""
-        (xa, aa, sa), (xb, ab, sb) = a, b
+        """Return what pairs share: action, likeness of actions, words, distance, state, naming."""
+        (xa, aa, sa, na), (xb, ab, sb, nb) = a, b
         same = (aa[:, None] == ab[None, :]).astype(np.float64)
         scaled = xa * self._relevances(xa)
         linear = scaled @ xb.T
         norms_a, norms_b = (scaled * xa).sum(1), (xb * self._relevances(xb) * xb).sum(1)
         away = np.maximum(norms_a[:, None] + norms_b[None, :] - 2.0 * linear, 0.0)
         there = ((sa[:, None] == sb[None, :]) & (sa[:, None] >= 0)).astype(np.float64)
-        alike = np.clip((like[np.ix_(aa, ab)] - self._usual) / (1.0 - self._usual), 0.0, 1.0)
-        return same, alike, linear, away, there
+        likeness = np.clip((like[np.ix_(aa, ab)] - self._usual) / (1.0 - self._usual), 0.0, 1.0)
+        return same, likeness, linear, away, there, alike(na, nb)
 
     @staticmethod
     def _kernel(logs: dict[str, float], overlap: tuple[Floats, ...]) -> Floats:
-        same, like, linear, away, there = overlap
+        same, like, linear, away, there, named = overlap
         w = {name: float(np.exp(value)) for name, value in logs.items()}
         shared = w["near"] * np.exp((-0.5 * w["beta"]) * away)
         shared += w["words"] * linear
@@ -149,6 +164,7 @@ class GaussianProcess:
         shared += w["state"] * there
         shared *= np.maximum(same, min(0.95, w["likeness"]) * like)
         shared += w["everywhere"]
+        shared += w["named"] * named
         return np.asarray(shared)
 
     def _solve(
@@ -196,13 +212,12 @@ class GaussianProcess:
         self.scale = max(self.scale, 0.25 * (most - least))
         y = spread / self.scale
         noise = sample.noise / self.scale**2
-        scaled = Sample(sample.features, sample.actions, sample.states, y, noise)
-        x = sample.features
-        pairs = x, sample.actions, sample.states
+        scaled = replace(sample, worth=y, noise=noise)
+        x, pairs = sample.features, sample.pairs
         self._usual = _usual(like, sample.actions)
         overlap = self._overlap(pairs, pairs, like)
         found = self._solve(self.logs, overlap, scaled.noise, y)
-        names = list(_START)
+        names = [name for name in _START if name != "named" or sample.named.any()]
         # Where all are worth the same, evidence would only shrink what parts may explain.
         varied = float(np.ptp(sample.worth)) > 1e-3 * (most - least)
         for _ in range(tries if varied else 0):
@@ -235,7 +250,7 @@ class GaussianProcess:
         self._next = np.clip(self.lam * np.sqrt((fitted + 0.3) / (expected + 0.3)), 0.01, 30.0)
 
     def predict(
-        self, features: Floats, actions: Ints, states: Ints, like: Floats
+        self, features: Floats, actions: Ints, states: Ints, named: Floats, like: Floats
     ) -> tuple[Floats, Floats]:
         """Return mean and variance of pairs that were not learned from.
 
@@ -245,16 +260,18 @@ class GaussianProcess:
         actions : ndarray of shape (n,), int
         states : ndarray of shape (n,), int
             Below 0 where a state is new.
+        named : ndarray of shape (n, 3)
         like : ndarray of shape (actions, actions)
         """
         w = {name: float(np.exp(value)) for name, value in self.logs.items()}
         x = features
         size = (x * self._relevances(x) * x).sum(1)
         own = w["everywhere"] + w["action"] + w["words"] * size + w["near"] + w["state"] + w["own"]
+        own += w["named"] * named.any(1)
         if self._sample is None:
             return np.full(len(x), self.centre), own * self.scale**2
         s = self._sample
-        overlap = self._overlap((x, actions, states), (s.features, s.actions, s.states), like)
+        overlap = self._overlap((x, actions, states, named), s.pairs, like)
         k = self._kernel(self.logs, overlap)
         mean = k @ self._alpha
         v = self._whitener @ k.T

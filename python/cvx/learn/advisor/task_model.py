@@ -16,6 +16,7 @@ import numpy as np
 from cvx.learn.advisor.continuous_states import Transition, VectorModel
 from cvx.learn.advisor.gaussian_process import GaussianProcess, Sample
 from cvx.learn.advisor.history_evidence import HistoryEvidence
+from cvx.learn.advisor.naming import naming, usual_words
 from cvx.learn.advisor.types import (
     LEAST_REWARD,
     NO_ROUTES,
@@ -88,6 +89,9 @@ class Parts:
         Whether other states and actions are the prior of untried ones.
     relevance : bool, default True
         Whether words have relevances that are learned.
+    names : bool, default True
+        Whether it counts how far the goal and the text name an action, and what is named is tried
+        sooner before anything has paid.
     planning : bool, default True
         Whether values are carried back through stored transitions.
     thompson : bool, default True
@@ -102,6 +106,7 @@ class Parts:
     gate: float = 100.0
     process: bool = True
     relevance: bool = True
+    names: bool = True
     planning: bool = True
     thompson: bool = True
     decay: DecayPolicy | None = None
@@ -151,6 +156,11 @@ class Actions:
         return self._like
 
 
+def _first(luck: Floats, named: Floats) -> Floats:
+    """Return when actions have their turn, from 0 to 1: what is named sooner, mostly."""
+    return np.asarray(luck ** (1.0 + 2.0 * named))
+
+
 def _evenly(numbers: Ints, most: int) -> Ints:
     """Return all numbers, or so many at even distances."""
     if len(numbers) <= most:
@@ -186,6 +196,8 @@ class Task:
         self.tokens: list[list[str]] = []
         self.meanings: list[Vector | None] = []
         self.dim = 0
+        # Words that tell no actions apart.
+        self.usual: frozenset[str] = frozenset()
         self.menus: dict[int, tuple[Hashable, ...]] = {}
         self.counts = Counts(parts.gate)
         self.vectors = VectorModel(GAMMA)
@@ -196,6 +208,8 @@ class Task:
         self.continuous = False
         self.process = GaussianProcess(relevance=parts.relevance)
         self.mean, self.variance = Column(np.float64), Column(np.float64)
+        # How far the actions of pairs are named, added up.
+        self.leads = Column(np.float64)
         self._stale = True
         self.history_evidence: HistoryEvidence | None = None
         # The same episodes told apart by a history, while it is open whether that pays.
@@ -262,6 +276,7 @@ class Task:
             "names": names,
             "meant": [meant, np.array([self.meanings[at] for at in meant])],
             "words": [*self.shared],
+            "usual": sorted(self.usual),
             "menus": [[[numbers[one] for one in menu] for menu in menus], [*self.menus], of],
             "counts": self.counts.saved(),
             "vectors": self.vectors.saved(),
@@ -271,7 +286,7 @@ class Task:
             "process": self.process.saved(),
             "fitted": [self.fitted_at, self._fitted_pairs, self.within, self._was_flat, self.dim],
             "fitted_on": self._fitted_on,
-            "columns": old,
+            "columns": [*old, self.leads.all],
             "anchor": self.anchor,
             "history": None if self.history_evidence is None else self.history_evidence.saved(),
             "with_history": None if self.with_history is None else self.with_history.saved(runs),
@@ -319,8 +334,9 @@ class Task:
         seen, often = told["repeats"]
         self.repeats.update({one.encode("latin-1"): n for one, n in zip(seen, often, strict=True)})
         self.fitted_at, self._fitted_pairs, self.within, self._was_flat, self.dim = told["fitted"]
-        self.mean, self.variance = (Column(np.float64, one) for one in told["columns"])
+        self.mean, self.variance, self.leads = (Column(np.float64, one) for one in told["columns"])
         self._fitted_on, self.anchor = told["fitted_on"], told["anchor"]
+        self.usual = frozenset(told["usual"])
         self.process.restore(told["process"], *self._sampled(self._fitted_on))
         if told["history"] is not None:
             self.history_evidence = HistoryEvidence.restored(told["history"])
@@ -330,7 +346,7 @@ class Task:
         names = told["latest"].tolist()
         self.latest = [deque((runs[at] for at in row if at >= 0), maxlen=3) for row in names]
         pairs = len(self.counts.rows)
-        if {len(self.latest), len(self.mean), len(self.variance)} != {pairs}:
+        if {len(self.latest), *map(len, (self.mean, self.variance, self.leads))} != {pairs}:
             raise ValueError("columns of different lengths")
 
     # --- what is expected
@@ -354,18 +370,19 @@ class Task:
         if self.untold:
             hope = np.full(size, self.best - 5e-4 * (self.best - low))
             return np.full(size, low), np.full(size, (high - low) ** 2 / 12), hope
+        named = self.named([(key, action) for action in actions])
         if self.parts.process and self.process.fitted:
             at = np.array([self.actions.number(action) for action in actions])
             x = np.repeat(self.features_of(key, vector), size, axis=0)
             state = np.full(size, self.states.get(key, -1))
-            mean, variance = self.process.predict(x, at, state, self.actions.like)
+            mean, variance = self.process.predict(x, at, state, named, self.actions.like)
         else:
             seen = self.counts.n.all > 0
             mean = np.full(size, float(self.mean.all[seen].mean()) if seen.any() else low)
             variance = np.full(size, float(self.variance.all.mean()))
         if self.flat:
-            luck = 0.5 + 0.1 * self.random(salt).random(size)
-            return mean, variance, self.best - 1e-3 * (self.best - low) * luck
+            luck = _first(self.random(salt).random(size), named.sum(1))
+            return mean, variance, self.best - 1e-3 * (self.best - low) * (0.5 + 0.1 * luck)
         z = BOLDNESS + JITTER * self.random(salt).standard_normal(size)
         return mean, variance, np.clip(mean + z * np.sqrt(variance), low, self.best)
 
@@ -458,7 +475,7 @@ class Task:
         """Return a text, or with a history the first text, what was done last, and what came."""
         here = plain(text)
         if self.by_goal:
-            here = f"{plain(run.goal)}: {here}"
+            here = f"{plain(run.goal)}\n{here}"
         if not history:
             return here
 
@@ -678,6 +695,7 @@ class Task:
             self.mean.append(math.nan)
             self.variance.append(math.nan)
             self.latest.append(deque(maxlen=3))
+            self.leads.append(float(self.named([(self.names[state], action)]).sum()))
         return pair
 
     @property
@@ -724,6 +742,8 @@ class Task:
         self.within = (squares + 0.05 * scale) / (more + 2.0)
         if self.parts.process:
             some = self._fitted_on = _evenly(tried, _MOST_SAMPLES)
+            acted = np.unique(self.counts.action.all[tried]).tolist()
+            self.usual = usual_words(str(self.actions.names[at]) for at in acted)
             common = [word for word, n in self.words.most_common(_MOST_WORDS) if n > 1]
             self.shared = {word: at for at, word in enumerate(common)}
             self.dim = next((len(one) for one in self.meanings if one is not None), 0)
@@ -743,10 +763,28 @@ class Task:
             self.mean.all[:] = float(np.mean(target[tried]))
             self.variance.all[:] = max(float(np.var(target[tried])), 0.05 * scale)
 
-    def _sampled(self, pairs: Ints) -> tuple[Floats, Ints, Ints]:
-        """Return the features of the states of pairs, their actions and the states."""
-        states = self.counts.state.all[pairs]
-        return self.features(states.tolist()), self.counts.action.all[pairs], states
+    def _sampled(self, pairs: Ints) -> tuple[Floats, Ints, Ints, Floats]:
+        """Return features of the states of pairs, their actions and states, how far named."""
+        states, actions = self.counts.state.all[pairs], self.counts.action.all[pairs]
+        return self.features(states.tolist()), actions, states, self._named(states, actions)
+
+    def _named(self, states: Ints, actions: Ints) -> Floats:
+        pairs = zip(states.tolist(), actions.tolist(), strict=True)
+        return self.named([(self.names[at], self.actions.names[done]) for at, done in pairs])
+
+    def named(self, pairs: Sequence[tuple[Key, Hashable]]) -> Floats:
+        """Return how far goals and states name actions, of shape (n, 3); see `naming`."""
+        out = np.zeros((len(pairs), 3))
+        if not self.parts.names:
+            return out
+        for row, (key, action) in zip(out, pairs, strict=True):
+            here = key[2] if isinstance(key, tuple) else key
+            if isinstance(here, str):
+                goal = self.goal or ""
+                if self.by_goal:
+                    goal, _, here = here.partition("\n")
+                row[:] = naming(goal, here, str(action), self.usual)
+        return out
 
     def _ends(self, target: Floats) -> tuple[float, float]:
         """Return least and most that an action can be worth: what was seen, and 0."""
@@ -789,13 +827,16 @@ class Task:
                 for s in states.tolist()
             ]
         )
-        _, first, which = np.unique(
-            seen[at] * (len(self.actions.names) + 1) + action,
-            return_index=True, return_inverse=True,
-        )  # fmt: skip
+        named = self._named(own, action)
+        kinds = np.column_stack([seen[at], action, named])
+        _, first, which = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
         parts = [
             self.process.predict(
-                self.features(own[some].tolist()), action[some], own[some], self.actions.like
+                self.features(own[some].tolist()),
+                action[some],
+                own[some],
+                named[some],
+                self.actions.like,
             )
             for some in np.array_split(first, 1 + len(first) // _MOST_TOLD)
         ]
@@ -864,7 +905,7 @@ class Task:
         z = BOLDNESS + JITTER * rng.standard_normal(len(prior))
         sd = np.sqrt(self.variance.all)
         if self.flat:
-            luck = rng.random(len(prior))
+            luck = _first(rng.random(len(prior)), self.leads.all)
             hope = best - 1e-3 * (best - low) * (0.5 + 0.1 * luck)
         else:
             hope = np.clip(prior + z * sd, low, best)

@@ -1,0 +1,95 @@
+"""How far a goal and a text name an action, whichever action it is."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+
+import numpy as np
+
+from cvx.learn.transition_counts import Floats
+
+_NARROW = 8.0
+"""How quickly pairs become unlike whose actions are named more or less."""
+
+
+@lru_cache(maxsize=1 << 14)
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"\w+", text.casefold()))
+
+
+@lru_cache(maxsize=1 << 12)
+def _line(text: str) -> tuple[frozenset[str], str]:
+    words = _words(text)
+    return frozenset(words), _spaced(words)
+
+
+def _spaced(words: Iterable[str]) -> str:
+    # Two spaces, so that what is said twice in a row is found twice.
+    return f" {'  '.join(words)} "
+
+
+def usual_words(actions: Iterable[str]) -> frozenset[str]:
+    """Return the words that more than half of several actions hold: they tell none apart.
+
+    Examples
+    --------
+    >>> sorted(usual_words(["buy the red lamp", "buy the red mug", "buy the blue mug"]))
+    ['buy', 'mug', 'red', 'the']
+    """
+    each = [{*_words(action)} for action in dict.fromkeys(actions)]
+    often = Counter(word for words in each for word in words)
+    return frozenset(word for word, n in often.items() if 2 * n > len(each) > 1)
+
+
+def naming(goal: str, text: str, action: str, usual: frozenset[str]) -> tuple[float, float, float]:
+    """Return how far an action is named: by the goal, by the text, and there more than once.
+
+    Parameters
+    ----------
+    goal, text, action : str
+    usual : frozenset of str
+        Words that do not count.
+
+    Returns
+    -------
+    tuple of three floats in [0, 1]
+        Of the action's other words, the share that the goal holds; the share that the text holds;
+        and 1 if the text holds all of them, side by side, more than once, as a text does that
+        lists what there is and says what is wanted.
+
+    Examples
+    --------
+    >>> text = "On the shelf: a red mug, a blue mug. The customer wants the red mug."
+    >>> naming("sell a mug", text, "hand over the red mug", frozenset({"hand", "over", "the"}))
+    (0.5, 1.0, 1.0)
+    """
+    own = [word for word in _words(action) if word not in usual]
+    if not own:
+        return 0.0, 0.0, 0.0
+    (asked, _), (seen, line) = _line(goal), _line(text)
+    again = line.count(_spaced(own)) > 1
+    by_goal, by_text = (sum(word in held for word in own) for held in (asked, seen))
+    return by_goal / len(own), by_text / len(own), float(again)
+
+
+def alike(a: Floats, b: Floats) -> Floats:
+    """Return how alike actions are in how far they are named: 0 where one of two is not named.
+
+    Parameters
+    ----------
+    a, b : ndarray of shape (n, 3) and (m, 3)
+        As ``naming`` returns them.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+        In [0, 1], a covariance: the cosine of two rows times exp(-8 d**2) of their distance d.
+    """
+    dot, size, other = a @ b.T, np.square(a).sum(1), np.square(b).sum(1)
+    away = np.maximum(size[:, None] + other[None, :] - 2.0 * dot, 0.0)
+    lengths = np.sqrt(size[:, None] * other[None, :])
+    cosine = np.divide(dot, lengths, out=np.zeros_like(dot), where=lengths > 0.0)
+    return np.asarray(cosine * np.exp(-_NARROW * away))
