@@ -7,6 +7,8 @@ which other processes do not stretch, the disk's among them only where SQLite co
 back, so that embedding them is no part of it.
 
     python -m benches.advice [--steps 10000 100000]
+
+A million steps (`--steps 1000000`) take some 6 minutes of CPU, most of it for the replay.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ import numpy as np
 
 from benches.figures import RUNS, Figure, leave
 from cvx import LexicalEmbedder, Memory
+from cvx.memory.episode import RunningEpisode
 from cvx.types import Episode, Event, Vector, task_tag
 
 SEED, DIM, LENGTH, STATES, ROUNDS = 0, 64, 20, 1000, 40
@@ -40,7 +43,13 @@ ROOMS = [
 ]
 WON = 0.6
 ADVICE, STEP, END = "advice", "act without its commit", "end with its commit"
-BOUNDS_MS: dict[str, Any] = {ADVICE: {10_000: 2.0, 100_000: 5.0}, STEP: 1.0, END: 20.0}
+RESUMED = "open, begin, advise, by what was kept"
+BOUNDS_MS: dict[str, Any] = {
+    ADVICE: {10_000: 2.0, 100_000: 5.0},
+    STEP: 1.0,
+    END: 20.0,
+    RESUMED: {1_000_000: 1000.0},
+}
 
 
 def episodes(steps: int, vectors: list[Vector]) -> Iterator[Episode]:
@@ -121,8 +130,16 @@ def measured(folder: Path) -> dict[str, list[float]]:
                 advice = episode.advise(draw.choice(ROOMS), WAYS)
                 clock(STEP, episode.act, advice.choose().action)
             episode.discard()
-    with Memory.open(folder) as memory:
-        clock("first episode, from what was kept", memory.episode, "fetch it").discard()
+
+    def resumed() -> tuple[Memory, RunningEpisode]:
+        memory = Memory.open(folder)
+        episode = memory.episode("fetch it", task="fetch")
+        episode.advise(ROOMS[0], WAYS)
+        return memory, episode
+
+    memory, episode = clock(RESUMED, resumed)
+    episode.discard()
+    memory.close()
     return clock.times
 
 
@@ -145,7 +162,7 @@ def main() -> int:
             most = bound.get(steps) if isinstance(bound, dict) else bound
             met = None if most is None else p50 <= most
             late |= met is False
-            print(f"  {name:33} p50 {p50:8.2f}  p99 {p99:8.2f}  n {len(each)}")
+            print(f"  {name:37} p50 {p50:8.2f}  p99 {p99:8.2f}  n {len(each)}")
             value = f"p50 {p50:.2f} ms, p99 {p99:.2f} ms"
             limit = "" if most is None else f"p50 {most:g} ms"
             figures.append(Figure(f"{name}, {steps:,} steps", value, limit, met))

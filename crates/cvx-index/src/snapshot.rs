@@ -11,7 +11,8 @@
 //! numbers and lead nowhere: each piece of 4,096 bytes is held against a checksum of its own when it
 //! is first read, and no answer that read a damaged one leaves the index.
 //!
-//! The fourth format brought the checksums of pieces; of an earlier one rows and codes are checked at
+//! The fifth format says where upper links begin for the nodes that have any, those before it said it
+//! for all. The fourth brought the checksums of pieces; of an earlier one rows and codes are checked at
 //! opening. The third holds typed edges as tables of both directions, which are mapped; the second
 //! held records.
 
@@ -42,7 +43,7 @@ const MAGIC: &[u8; 8] = b"CVXINDEX";
 /// No index lives to see so many epochs.
 const MOST_EPOCHS: u64 = 1 << 53;
 /// Of the format that is written; those before are read.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 #[derive(Serialize, Deserialize)]
 struct Meta {

@@ -37,7 +37,7 @@ fn the_corpus_of_every_target_is_harmless() {
 fn the_corpus_has_sparse_snapshots_of_high_dimensions() {
     let seeds = [
         ("v1-sparse.cvx", sparse_first(16_384, 2, 2_000)),
-        ("v4-sparse.cvx", sparse(16_384, 200).to_bytes()),
+        ("v5-sparse.cvx", sparse(16_384, 200).to_bytes()),
     ];
     for (name, seed) in seeds {
         let path = folder("snapshot").join(name);

@@ -129,7 +129,7 @@ fn saving_onto_what_is_no_regular_file_is_refused_and_leaves_it_there() {
 fn an_index_that_was_read_keeps_all_when_its_file_is_cut_off_or_written_over() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.cvx");
-    for version in ["v1", "v2", "v3"] {
+    for version in ["v1", "v2", "v3", "v4"] {
         std::fs::copy(golden(version), &path).unwrap();
         let bytes = TemporalIndex::load_with(&path, VERIFIED)
             .unwrap()
@@ -168,7 +168,7 @@ fn golden(version: &str) -> PathBuf {
 /// Requirement: V10
 #[test]
 fn the_snapshot_of_every_format_keeps_opening() {
-    for version in ["v1", "v2", "v3", "v4"] {
+    for version in ["v1", "v2", "v3", "v4", "v5"] {
         let index = TemporalIndex::load_with(golden(version), VERIFIED)
             .expect("tests/golden is part of the repository");
         index.validate().unwrap();
@@ -191,13 +191,13 @@ fn the_snapshot_of_every_format_keeps_opening() {
 #[test]
 fn a_snapshot_that_was_opened_is_written_as_the_same_bytes() {
     if std::env::var_os("CVX_WRITE_GOLDEN").is_some() {
-        sample().save(golden("v4"), b"").unwrap();
+        sample().save(golden("v5"), b"").unwrap();
     }
-    let index = TemporalIndex::load(golden("v4")).unwrap();
+    let index = TemporalIndex::load(golden("v5")).unwrap();
     // Not through assert_eq, which would print all of both.
     assert!(
-        std::fs::read(golden("v4")).unwrap() == index.to_bytes(),
-        "to_bytes differs from tests/golden/v4.cvx"
+        std::fs::read(golden("v5")).unwrap() == index.to_bytes(),
+        "to_bytes differs from tests/golden/v5.cvx"
     );
 }
 

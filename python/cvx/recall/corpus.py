@@ -244,8 +244,9 @@ class Corpus:
         self.linked = bool(self.record.query("SELECT EXISTS (SELECT 1 FROM links)")[0][0])
         if changed or len(self.alias_nodes) != aliases:
             self._postings.forget()
-        if changed or len(self) != known:
+        if changed:
             self._masks.clear()
+        if changed or len(self) != known:
             self._spans.clear()
             self._postings.extents.clear()
             self.scopes.clear()
@@ -287,6 +288,7 @@ class Corpus:
         self.sources = self._sources.extend([known.setdefault(s, len(known)) for s in columns[15]])
         if self.record.refused:
             self.nodes[np.isin(self.nodes, list(self.record.refused))] = -1
+            self._masks.clear()
         self._map(self.nodes[first:], np.arange(first, len(self)))
         sessions: list[object] = []
         spoken: list[bool] = []
@@ -380,17 +382,21 @@ class Corpus:
 
     def base_mask(self, spaces: tuple[str, ...], recallable: bool | None) -> Mask:
         """Return which rows lie in these spaces, are active, and advise (or not, or either)."""
-        known = self._masks.get((spaces, recallable))
-        if known is None:
+        known = before = self._masks.get((spaces, recallable), np.zeros(0, dtype=np.bool_))
+        first = len(before)
+        if first < len(self):
+            # What came later is looked at alone.
+            known = np.zeros(len(self), dtype=np.bool_)
+            known[:first] = before
             inside = np.zeros(len(self._codes), dtype=np.bool_)
             codes = [self._codes[name] for name in spaces if name in self._codes]
             inside[codes] = True
-            known = np.zeros(len(self), dtype=np.bool_)
             # Blocks of others' rows are not looked at.
             occurs, blocks = self._occurs.rows, np.zeros(len(self) // _BLOCK + 1, dtype=np.bool_)
             blocks[occurs[inside[occurs >> 32]] & (2**32 - 1)] = True
+            blocks[: first // _BLOCK] = False
             ends = np.flatnonzero(np.diff(blocks, prepend=False, append=False)) * _BLOCK
-            for part in map(slice, ends[::2], ends[1::2]):
+            for part in map(slice, np.maximum(ends[::2], first), ends[1::2]):
                 own = inside[self.spaces[part]] & self.active[part] & (self.nodes[part] >= 0)
                 known[part] = (
                     own if recallable is None else own & (self.recallable[part] == recallable)
@@ -422,11 +428,10 @@ class Corpus:
         """
         known = self._passages.get(spaces)
         if known is None:
-            lengths = self.lengths[rows]
             known = self._passages[spaces] = bool(
-                len(lengths) >= _FEWEST_PASSAGES
+                not self.names(spaces)
+                and len(lengths := self.lengths[rows]) >= _FEWEST_PASSAGES
                 and np.median(lengths) >= _LONG
-                and not self.names(spaces)
                 and np.mean(self.episodes[rows] >= 0) < 0.5
             )
         return known

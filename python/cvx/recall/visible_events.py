@@ -136,7 +136,8 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
     if asker.where == _ANYTHING and plain in corpus.scopes:
         return corpus.scopes[plain]
     spaces = visible_spaces(asker.namespace, asker.also, corpus.public_namespaces())
-    visible, failing = np.zeros((2, len(corpus)), dtype=bool)
+    visible = np.zeros(len(corpus), dtype=bool)
+    failing = visible[:0]
     for where in asker.where:
         _check_range("since", _time(where.since), "until", _time(where.until))
         _check_range("min_reward", where.min_reward, "max_reward", where.max_reward)
@@ -148,7 +149,9 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
         if out:
             failing = base & np.isin(corpus.sources, out)
             base = base & ~failing
-        visible |= _narrowed(corpus, base, corpus.span(*which), where)
+        if where._replace(namespaces=None, outcome=None) != Filter():
+            base = _narrowed(corpus, base, corpus.span(*which), where)
+        visible = base if len(asker.where) == 1 else visible | base
     sql, values = _sql(asker)
     outcomes = {where.outcome or asker.outcome for where in asker.where}
     recallable = _RECALLABLE[outcomes.pop()] if len(outcomes) == 1 else None
@@ -162,7 +165,7 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
         ids = None if where.ids is None else nodes
         wide = where._replace(namespaces=asked, ids=ids, recallable=recallable, outcome=None)
         inside = inside if out else wide
-    if np.count_nonzero(failing) > np.count_nonzero(visible):
+    if failing.any() and np.count_nonzero(failing) > np.count_nonzero(visible):
         # Most of what would be found was left out again.
         wide = inside
     size = int(np.count_nonzero(readable))
@@ -561,11 +564,10 @@ class VisibleEvents:
         kept, spaces = self.corpus.backgrounds, tuple(self.scope.where.namespaces or ())
         known = kept.get(spaces)
         if known is None or self.size > 2 * known[0]:
-            some = drawn(self.corpus.nodes[self.readable], _SAMPLE).tolist()
-            vectors = [vector for node in some if (vector := self.index.vector(node)) is not None]
+            rows = self.index.vectors(drawn(self.corpus.nodes[self.readable], _SAMPLE))
+            rows = rows[rows.any(axis=1)].astype(np.float64)
             spread = None
-            if len(vectors) >= max(fewest, 2) and self.index.metric != "l2":
-                rows = np.array(vectors, dtype=np.float64)
+            if len(rows) >= max(fewest, 2) and self.index.metric != "l2":
                 rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
                 pairs = (rows @ rows.T)[np.triu_indices(len(rows), 1)]
                 spread = float(pairs.mean()), float(pairs.std())

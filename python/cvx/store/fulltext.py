@@ -128,6 +128,8 @@ def words_of(text: str) -> list[str]:
     >>> words_of("Foo.bar, or 東京都 foo")
     ['foo', 'bar', 'or', '東京', '京都']
     """
+    if text.isascii():
+        return list(dict.fromkeys(_SPACED.findall(text.casefold())))
     plain = (word.casefold() for word in _SPACED.findall(text))
     return list(dict.fromkeys(chain(plain, _cut(text))))
 

@@ -463,9 +463,14 @@ class Record:
         In a memory's store it stays clear of the numbers that stand for names in digits.
         """
         least = 0 if self.meta("embedder") is None else UNNAMED_ENTITIES
+        # Namespace by namespace: the entities of each lie in order.
         row = self.query(
-            "SELECT (SELECT ifnull(max(episode_id), -1) FROM episodes),"
-            " max(?2 - 1, (SELECT ifnull(max(entity), -1) FROM events WHERE entity < ?1),"
+            "WITH RECURSIVE seen (name) AS (SELECT min(namespace) FROM events UNION ALL"
+            " SELECT (SELECT min(namespace) FROM events WHERE namespace > name) FROM seen"
+            " WHERE name IS NOT NULL)"
+            " SELECT (SELECT ifnull(max(episode_id), -1) FROM episodes),"
+            " max(?2 - 1, (SELECT ifnull(max((SELECT max(entity) FROM events"
+            " WHERE namespace = name AND entity < ?1)), -1) FROM seen),"
             " (SELECT ifnull(max(entity), -1) FROM episodes WHERE entity < ?1))",
             (OWN_ENTITIES, least),
         )[0]
@@ -561,7 +566,10 @@ class Record:
 
     def quarantined_sources(self) -> frozenset[str]:
         """Return the sources of which something is in quarantine."""
-        found = self.query("SELECT DISTINCT source FROM events WHERE state = 'quarantined'")
+        # Said twice: the index of what was put away is known by its own condition.
+        found = self.query(
+            "SELECT DISTINCT source FROM events WHERE state <> 'active' AND state = 'quarantined'"
+        )
         return frozenset(row[0] for row in found if row[0])
 
     def holders(

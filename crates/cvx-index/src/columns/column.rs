@@ -187,7 +187,7 @@ impl<T: Pod> Column<T> {
     /// Bytes of memory that the values take; those of a file are the system's to keep or drop.
     pub(crate) fn heap_bytes(&self) -> usize {
         match self {
-            Column::Owned(values) => values.capacity() * size_of::<T>(),
+            Column::Owned(values) => huge_pages::bytes_taken(values),
             Column::Mapped { .. } => 0,
             Column::MappedTable(values) => values.heap_bytes(),
         }

@@ -8,6 +8,23 @@ use std::collections::TryReserveError;
 /// Tables below this size lie in few pages of any kind.
 const LARGE: usize = 4 << 20;
 
+/// From here on an allocator maps pages of their own for a table: they take memory when something is
+/// first written to them (the most that `mallopt` lets glibc's threshold grow to).
+const MAPPED: usize = 32 << 20;
+/// Only whole huge pages count.
+const HUGE: usize = 2 << 20;
+
+/// How many bytes of memory the values of a vector take: all of its room, but for large tables, of
+/// which what is behind the page of the last value was never written to.
+pub(crate) fn bytes_taken<T>(values: &Vec<T>) -> usize {
+    let (room, used) = (values.capacity(), values.len());
+    let (room, used) = (room * size_of::<T>(), used * size_of::<T>());
+    match room < MAPPED {
+        true => room,
+        false => used.next_multiple_of(HUGE).min(room),
+    }
+}
+
 /// A vector with room for so many values, in huge pages where the system gives them.
 pub(crate) fn with_room<T>(values: usize) -> Vec<T> {
     let room = Vec::with_capacity(values);
@@ -31,8 +48,6 @@ fn asked<T>(room: Vec<T>) -> Vec<T> {
 /// Asks for huge pages below the room of a vector.
 #[cfg(target_os = "linux")]
 fn ask<T>(room: &Vec<T>) {
-    // Only whole huge pages count.
-    const HUGE: usize = 2 << 20;
     let start = room.as_ptr().addr().next_multiple_of(HUGE);
     let end = (room.as_ptr().addr() + room.capacity() * size_of::<T>()) / HUGE * HUGE;
     if start < end {

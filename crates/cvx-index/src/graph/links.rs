@@ -1,12 +1,14 @@
 //! Links of the graph: a flat table for level 0, blocks for the levels above.
 
+mod blocks;
 mod validation;
 
-pub(crate) use validation::LinkTables;
+pub(crate) use validation::{LinkTables, with_block};
 
 use crate::columns::column::Column;
 use crate::distance::prefetch::prefetch;
 use crate::id::Slot;
+use blocks::Blocks;
 
 /// Of a node that is not in the graph.
 const OUTSIDE: u8 = u8::MAX;
@@ -20,8 +22,8 @@ pub(crate) struct Links {
     levels: Column<u8>,
     /// Per node: how many, then the links, in a row of 2 m + 1.
     ground: Column<u32>,
-    /// Per node: where its block begins in `upper`; a row of m + 1 for each of its levels from 1.
-    upper_at: Column<u32>,
+    /// Where the block of a node begins in `upper`; a row of m + 1 for each of its levels from 1.
+    blocks: Blocks,
     upper: Column<u32>,
     entry: Option<Slot>,
     len: usize,
@@ -33,7 +35,7 @@ impl Links {
             m,
             levels: Column::new(),
             ground: Column::new(),
-            upper_at: Column::new(),
+            blocks: Blocks::default(),
             upper: Column::new(),
             entry: None,
             len: 0,
@@ -103,16 +105,19 @@ impl Links {
             m: self.m,
             nodes: self.levels.len(),
             ground: &self.ground,
-            upper_at: &self.upper_at,
+            blocks: &self.blocks,
             upper: &self.upper,
         }
     }
 
-    #[inline(always)]
+    /// Where the row of a node at a level begins in its table.
     fn row(&self, node: Slot, level: usize) -> usize {
         match level {
             0 => node.index() * (2 * self.m + 1),
-            _ => self.upper_at[node.index()] as usize + (level - 1) * (self.m + 1),
+            _ => {
+                let block = self.blocks.start(node).expect("a node of this level");
+                block as usize + (level - 1) * (self.m + 1)
+            }
         }
     }
 
@@ -121,12 +126,11 @@ impl Links {
         let end = node.index() + 1;
         if self.levels.len() < end {
             self.levels.grow(end, OUTSIDE);
-            self.upper_at.grow(end, 0);
             self.ground.grow(end * (2 * self.m + 1), 0);
         }
-        let block = self.upper.len();
-        self.upper_at.to_mut()[node.index()] = block as u32;
         if level > 0 {
+            let block = self.upper.len();
+            self.blocks.put(node, block as u32);
             self.upper.grow(block + level * (self.m + 1), 0);
         }
         if self.top().is_none_or(|top| level > top) {
@@ -152,6 +156,7 @@ impl Links {
         for level in 0..=self.level(node).unwrap_or(0) {
             self.set(node, level, &[]);
         }
+        self.blocks.take_out(node);
         self.levels.to_mut()[node.index()] = OUTSIDE;
         self.len -= 1;
         if self.entry == Some(node) {
@@ -181,7 +186,7 @@ impl Links {
     pub(crate) fn bytes(&self) -> usize {
         self.ground.heap_bytes()
             + self.upper.heap_bytes()
-            + self.upper_at.heap_bytes()
+            + self.blocks.bytes()
             + self.levels.heap_bytes()
     }
 
@@ -198,7 +203,7 @@ pub(crate) struct LinkSlices<'a> {
     /// Nodes the tables cover: a link from elsewhere is held against it before it is followed.
     pub(crate) nodes: usize,
     ground: &'a [u32],
-    upper_at: &'a [u32],
+    blocks: &'a Blocks,
     upper: &'a [u32],
 }
 
@@ -208,8 +213,10 @@ impl<'a> LinkSlices<'a> {
         if level == 0 {
             return links_of(self.ground_row(node), 2 * self.m);
         }
-        let row = self.upper_at[node.index()] as usize + (level - 1) * (self.m + 1);
-        // A file that was overwritten while it is open may say anything.
+        let block = self.blocks.start(node);
+        let row = block.map_or(usize::MAX, |block| {
+            block as usize + (level - 1) * (self.m + 1)
+        });
         let row = self.upper.get(row..).and_then(|row| row.get(..=self.m));
         row.map_or(&[], |row| links_of(row, self.m))
     }

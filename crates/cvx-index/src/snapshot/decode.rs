@@ -20,7 +20,7 @@ use crate::edges::{FlatEdges, TypedEdgeLayer};
 use crate::error::{Error, Result};
 use crate::filter::postings::{Postings, StoredPostings};
 use crate::filter::timelines::{TimelineTables, Timelines};
-use crate::graph::links::{LinkTables, Links};
+use crate::graph::links::{LinkTables, Links, with_block};
 use crate::id::Slot;
 use crate::index::region_epoch::RegionEpoch;
 use crate::index::{MOST_NODES, TemporalIndex};
@@ -28,6 +28,9 @@ use crate::vectors::codes::CodeTables;
 
 /// The first format that has checksums of pieces.
 const PIECEWISE: u32 = 4;
+
+/// The first format that says where upper links begin only for nodes that have any.
+const BLOCKS_ONLY: u32 = 5;
 
 /// A snapshot of the second format or a later one whose header is sound.
 struct Sections<'a> {
@@ -192,10 +195,18 @@ fn columns(sections: &Sections<'_>, meta: &Meta) -> Result<Columns> {
 
 /// The graph, which holds the embedded nodes and no others.
 fn links(sections: &Sections<'_>, meta: &Meta, columns: &Columns, scales: &[f32]) -> Result<Links> {
+    let levels: Vec<u8> = sections.table(section_names::LEVELS)?;
+    let mut starts: Vec<u32> = sections.table(section_names::UPPER_AT)?;
+    if sections.version < BLOCKS_ONLY {
+        let impossible = || corrupted(section_names::UPPER_AT, "another number of nodes");
+        let of_all = Some(starts).filter(|starts| starts.len() == levels.len());
+        let of_all = of_all.ok_or_else(impossible)?;
+        starts = with_block(&levels).map(|at| of_all[at]).collect();
+    }
     let tables = LinkTables {
-        levels: sections.table(section_names::LEVELS)?,
+        levels,
         ground: sections.column(section_names::GROUND)?,
-        upper_at: sections.column(section_names::UPPER_AT)?,
+        starts,
         upper: sections.column(section_names::UPPER)?,
     };
     let is_erased = |node: Slot| scales.get(node.index()).is_some_and(|scale| scale.is_nan());

@@ -37,7 +37,7 @@ pub(super) const BASES: Name = "BASE";
 pub(super) const LEVELS: Name = "GLEV";
 /// Per node how many links it has at the ground, and the links, u32.
 pub(super) const GROUND: Name = "GLNK";
-/// Per node where its block of upper links begins, u32.
+/// Per node with upper links where their block begins, u32; before the fifth format per node.
 pub(super) const UPPER_AT: Name = "GUPA";
 /// Blocks of upper links, u32.
 pub(super) const UPPER: Name = "GUPL";

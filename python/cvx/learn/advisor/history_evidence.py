@@ -37,7 +37,10 @@ class HistoryEvidence:
 
     def __init__(self) -> None:
         self.gain = 0.0
-        # By digests: of what was known, and of that with what followed.
+        # By digests: of what was known, and of that with what followed. Those that were saved, in
+        # ascending order, and what came on top: to make a dictionary of a million takes longer
+        # than to look up the few that the next episodes ask for.
+        self._saved = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
         self._counts = Counter[int]()
         self._kinds: set[int] = set()
         # By how much the history is ahead in foretelling what follows a text and an action.
@@ -54,14 +57,19 @@ class HistoryEvidence:
         before = ahead = self._ahead.get(of, 0.0)
         for sign, known in ((-1.0, of), (1.0, digest("long", long))):
             both = (31 * known + kind) % 2**64
-            chance = (self._counts[both] + 0.5) / (
-                self._counts[known] + 0.5 * (len(self._kinds) + 1)
-            )
+            chance = (self._count(both) + 0.5) / (self._count(known) + 0.5 * (len(self._kinds) + 1))
             ahead += sign * math.log(chance)
             self._counts[known] += 1
             self._counts[both] += 1
         self._ahead[of] = ahead
         self.gain += _log_odds(ahead) - _log_odds(before)
+
+    def _count(self, known: int) -> int:
+        """Return how often something came."""
+        there, counts = self._saved
+        at = int(np.searchsorted(there, np.uint64(known))) if len(there) else 0
+        before = int(counts[at]) if at < len(there) and there[at] == known else 0
+        return before + self._counts[known]
 
     def earn(self, by_history: bool, total: float) -> None:
         """Take in what an episode earned that was played by the history, or without it."""
@@ -82,11 +90,17 @@ class HistoryEvidence:
 
     def saved(self) -> dict[str, Any]:
         """Return all of it as numbers and arrays."""
+        before, often = self._saved
+        new = np.array([*self._counts], dtype=np.uint64)
+        more = np.array([*self._counts.values()], dtype=np.int64)
+        known, at = np.unique(np.concatenate([before, new]), return_inverse=True)
+        counts = np.zeros(len(known), dtype=np.int64)
+        np.add.at(counts, at, np.concatenate([often, more]))
         return {
             "gain": self.gain,
             "kinds": np.array([*self._kinds], dtype=np.uint64),
-            "known": np.array([*self._counts], dtype=np.uint64),
-            "counts": np.array([*self._counts.values()], dtype=np.int64),
+            "known": known,
+            "counts": counts,
             "of": np.array([*self._ahead], dtype=np.uint64),
             "ahead": np.array([*self._ahead.values()], dtype=np.float64),
             "earned": self._earned,
@@ -95,11 +109,18 @@ class HistoryEvidence:
 
     @classmethod
     def restored(cls, told: Mapping[str, Any]) -> Self:
-        """Return what was saved."""
+        """Return what was saved.
+
+        Raises
+        ------
+        ValueError
+            What was counted is not in order.
+        """
         made = cls()
         made.gain, made._kinds = float(told["gain"]), set(told["kinds"].tolist())
-        counts = zip(told["known"].tolist(), told["counts"].tolist(), strict=True)
-        made._counts.update(dict(counts))
+        known, counts = made._saved = told["known"], told["counts"]
+        if len(known) != len(counts) or not (known[1:] > known[:-1]).all():
+            raise ValueError("what was counted is not in order")
         made._ahead = dict(zip(told["of"].tolist(), told["ahead"].tolist(), strict=True))
         made._earned, (low, high) = np.array(told["earned"]), told["range"]
         made._range = float(low), float(high)

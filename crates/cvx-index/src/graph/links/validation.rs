@@ -1,18 +1,27 @@
 //! Checks the links that a snapshot holds before a graph is made of them.
 
+use super::blocks::Blocks;
 use super::{Links, OUTSIDE};
 use crate::columns::column::Column;
 use crate::filter::accepted::Bits;
 use crate::graph::insert::NewLinks;
 use crate::id::Slot;
 
-/// The tables of a graph.
+/// The tables of a graph as a snapshot holds them.
 #[derive(Debug)]
 pub(crate) struct LinkTables {
     pub(crate) levels: Vec<u8>,
     pub(crate) ground: Column<u32>,
-    pub(crate) upper_at: Column<u32>,
+    /// Of the nodes with upper links: where the block of each begins in `upper`.
+    pub(crate) starts: Vec<u32>,
     pub(crate) upper: Column<u32>,
+}
+
+/// The places of the nodes with upper links, by the levels of all.
+pub(crate) fn with_block(levels: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    // Of nodes that were taken out, too, no block is kept.
+    let rises = |(at, level): (usize, &u8)| (1..OUTSIDE).contains(level).then_some(at);
+    levels.iter().enumerate().filter_map(rises)
 }
 
 impl Links {
@@ -26,11 +35,13 @@ impl Links {
     ) -> Option<Self> {
         let inside = || tables.levels.iter().filter(|&&level| level != OUTSIDE);
         let (len, top) = (inside().count(), inside().max().copied());
+        let rising = with_block(&tables.levels).map(Slot::at);
+        let blocks = Blocks::of(rising, &tables.starts)?;
         let links = Links {
             m,
             levels: tables.levels.into(),
             ground: tables.ground,
-            upper_at: tables.upper_at,
+            blocks,
             upper: tables.upper,
             entry,
             len,
@@ -72,11 +83,10 @@ impl Links {
         let more = (nodes * (self.most(0) + 1)).saturating_sub(self.ground.len());
         self.ground.lacks(more).then(|| {
             let ground = self.ground.roomy(more);
-            let (levels, upper_at) = (self.levels.clone(), self.upper_at.clone());
             Links {
-                levels,
+                levels: self.levels.clone(),
                 ground,
-                upper_at,
+                blocks: self.blocks.clone(),
                 upper: self.upper.clone(),
                 ..*self
             }
@@ -86,9 +96,9 @@ impl Links {
     /// Gives back what the tables have in reserve.
     pub(crate) fn shrink(&mut self) {
         self.levels.shrink();
-        for table in [&mut self.ground, &mut self.upper_at, &mut self.upper] {
-            table.shrink();
-        }
+        self.ground.shrink();
+        self.blocks.shrink();
+        self.upper.shrink();
     }
 
     /// How many nodes the tables cover.
@@ -98,7 +108,10 @@ impl Links {
 
     /// The levels, the ground table, the places of the blocks and the blocks.
     pub(crate) fn tables(&self) -> (&[u8], [&[u32]; 3]) {
-        (&self.levels, [&self.ground, &self.upper_at, &self.upper])
+        (
+            &self.levels,
+            [&self.ground, self.blocks.starts(), &self.upper],
+        )
     }
 
     fn sound(&self, is_erased: impl Fn(Slot) -> bool) -> bool {
@@ -121,8 +134,7 @@ impl Links {
                 && (last as usize) < nodes
                 && (outside.is_empty() || self.level(node).is_none() || !leads_out(&row[1..=count]))
         };
-        self.upper_at.len() == nodes
-            && nodes.checked_mul(stride) == Some(self.ground.len())
+        nodes.checked_mul(stride) == Some(self.ground.len())
             && self
                 .ground
                 .chunks_exact(stride)
@@ -133,22 +145,26 @@ impl Links {
 
     /// Whether the blocks of upper links are sound, and no two of them overlap.
     fn blocks_sound(&self, is_erased: impl Fn(Slot) -> bool) -> bool {
-        // Nodes without upper levels, and those taken out, have no block to be wrong about.
-        let with_block = |&node: &Slot| self.level(node).is_some_and(|level| level > 0);
-        let mut nodes: Vec<Slot> = self.nodes().filter(with_block).collect();
+        let starts = |node| self.blocks.start(node).map(|start| (start, node));
+        let mut nodes: Vec<(u32, Slot)> = self.nodes().filter_map(starts).collect();
         // In the order of slots, but for nodes that took another vector.
-        nodes.sort_by_key(|node| self.upper_at[node.index()]);
+        nodes.sort_unstable();
         let mut end = 0;
         nodes
             .into_iter()
-            .all(|node| self.block_sound(node, &mut end, &is_erased))
+            .all(|(start, node)| self.block_sound(node, start as usize, &mut end, &is_erased))
     }
 
     /// Whether the block of a node is sound and begins where those before it have ended, at `end`,
     /// which it moves.
-    fn block_sound(&self, node: Slot, end: &mut usize, is_erased: impl Fn(Slot) -> bool) -> bool {
+    fn block_sound(
+        &self,
+        node: Slot,
+        start: usize,
+        end: &mut usize,
+        is_erased: impl Fn(Slot) -> bool,
+    ) -> bool {
         let levels = self.level(node).unwrap_or(0);
-        let start = self.upper_at[node.index()] as usize;
         let Some(block) = self.upper.get(start..start + levels * (self.m + 1)) else {
             return false;
         };
