@@ -383,7 +383,7 @@ class EpisodeView:
 
         Where everything else always ends alike one try is believed, and what ended alike may have
         changed. So what never varied has its turn after so many visits of the state: the more, the
-        more often it was tried, the more it loses, and the more is known never to vary. What then
+        more often it was tried, the more it loses, and the more pairs there are to try. What then
         paid more than the best known is done again at once, to see whether it does so twice.
         """
         worth, n, pairs = (np.array(part) for part in (menu.worth, menu.n, menu.pairs))
@@ -395,14 +395,14 @@ class EpisodeView:
         if self.task.unit == "return":
             # Nobody knows what is better than the best: as much again is taken for likely.
             gain = max(abs(worth.max()), loss[worse].min())
-        kinds, steady = self.task.kinds()
+        kinds, repeated = self.task.kinds()
         for i in np.flatnonzero(worse & (pairs >= 0) & (kinds[pairs] == 2)):
             if self._surprised(pairs[i], menu.actions[i], worth.max()):
                 return menu.actions[i]
         risk = np.clip(loss / max(1e-30, gain), _CHEAPEST, _DEAREST)
         # What costs more than can be gained is hardly ever worth it.
         risk *= np.maximum(1.0, risk)
-        wait = _WAIT * (steady + 2.0) ** 2 * risk * np.maximum(1.0, n) ** _PATIENCE
+        wait = _WAIT * (repeated + 2.0) ** 2 * risk * np.maximum(1.0, n) ** _PATIENCE
         wait[(pairs >= 0) & (kinds[pairs] > 1)] = math.inf
         due = int(wait.argmin())
         return menu.actions[due] if n.sum() > wait[due] else None
