@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import pytest
 
@@ -14,7 +14,7 @@ from cvx.learn.advisor import Advisor, Observation
 _TEXT = "You stand before a machine."
 _SEEN = Observation(_TEXT, LexicalEmbedder(64).embed([_TEXT])[0])
 
-Arms = Mapping[str, Callable[[random.Random, int], float]]
+Arms = dict[str, Callable[[random.Random, int], float]]
 
 
 def play(
