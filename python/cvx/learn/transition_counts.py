@@ -164,6 +164,10 @@ class Counts:
             self.reward[row] = mean + (reward - mean) * weight / left
         self.n[pair] += weight
 
+    def latest(self, pair: int) -> int:
+        """Return the row of the last outcome of a pair that was tried."""
+        return self._late[pair][-1][0]
+
     @property
     def acted_in(self) -> Ints:
         """The states in which something can be done."""

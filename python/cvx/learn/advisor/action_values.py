@@ -22,6 +22,10 @@ _Z = 1.645
 _DRAWS = 256
 """How many draws of the posterior tell how likely an action is chosen."""
 
+_WAIT, _PATIENCE, _CHEAPEST, _DEAREST = 0.75, 1.5, 0.25, 1e6
+"""For how many visits of a state an action waits before it is tried again there, the power by which
+its trials make that more, and bounds of what it loses as a share of what can be gained."""
+
 
 @dataclass(slots=True)
 class _Menu:
@@ -63,6 +67,7 @@ class EpisodeView:
         self._path: list[int] = []
         self._arrived = 0
         self._asked: int | None = None
+        self._due: Hashable | None = None
 
     @property
     def noted(self) -> int:
@@ -297,6 +302,7 @@ class EpisodeView:
         hope = np.clip(mean + z * spread, low, task.best) if not task.flat else task.best - 1e-3 * z
         share = np.where(n > 0, strength / (n + strength), 1.0)
         drawn = worth + share * (hope - mean)
+        drawn[:, [action == self._due for action in actions]] = np.inf
         drawn[:, [action in behind for action in actions]] = -np.inf
         best = drawn.argmax(1)
         counts = np.bincount(best, minlength=len(at)) + 0.5
@@ -366,4 +372,45 @@ class EpisodeView:
             episodes = () if pair < 0 else tuple(task.latest[pair])
             option = ActionValue(action, value, low, high, round(n), basis, episodes)
             out[action] = option, menu.bold[i]
+        self._due = self._retrial(menu)
+        if self._due is not None:
+            most = max(hope for _, hope in out.values())
+            out[self._due] = out[self._due][0], math.nextafter(most, math.inf)
         return out
+
+    def _retrial(self, menu: _Menu) -> Hashable | None:
+        """Return the action that is to be tried again here, None for none.
+
+        Where everything else always ends alike one try is believed, and what ended alike may have
+        changed. So what never varied has its turn after so many visits of the state: the more, the
+        more often it was tried, the more it loses, and the more pairs there are to try. What then
+        paid more than the best known is done again at once, to see whether it does so twice.
+        """
+        worth, n, pairs = (np.array(part) for part in (menu.worth, menu.n, menu.pairs))
+        loss = worth.max() - worth
+        worse = loss > 0.0
+        if self.task.flat or not worse.any():
+            return None
+        gain = 1.0 - worth.max()
+        if self.task.unit == "return":
+            # Nobody knows what is better than the best: as much again is taken for likely.
+            gain = max(abs(worth.max()), loss[worse].min())
+        kinds, repeated = self.task.kinds()
+        for i in np.flatnonzero(worse & (pairs >= 0) & (kinds[pairs] == 2)):
+            if self._surprised(pairs[i], menu.actions[i], worth.max()):
+                return menu.actions[i]
+        risk = np.clip(loss / max(1e-30, gain), _CHEAPEST, _DEAREST)
+        # What costs more than can be gained is hardly ever worth it.
+        risk *= np.maximum(1.0, risk)
+        wait = _WAIT * (repeated + 2.0) ** 2 * risk * np.maximum(1.0, n) ** _PATIENCE
+        wait[(pairs >= 0) & (kinds[pairs] > 1)] = math.inf
+        due = int(wait.argmin())
+        return menu.actions[due] if n.sum() > wait[due] else None
+
+    def _surprised(self, pair: int, action: Hashable, best: float) -> bool:
+        """Return whether what always ended alike ended better than the best, once or twice now."""
+        counts = self.task.counts
+        row = counts.latest(pair)
+        paid = counts.reward[row] + GAMMA * self._value_of(counts.next[row])[0]
+        new = counts.count[row] <= 2.0 and (self._asked, action) not in self._own
+        return new and paid > best

@@ -72,7 +72,7 @@ class Advisor:
     ...     advisor.step(name, Observation("A box."), done, float(done == "lift"))
     ...     advisor.end(name)
     ...     return done
-    >>> [play(str(number)) for number in range(6)][3:]
+    >>> [play(str(number)) for number in range(7)][4:]
     ['lift', 'lift', 'lift']
     """
 

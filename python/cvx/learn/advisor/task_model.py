@@ -59,6 +59,9 @@ _BACK_OFF, _MOST_ASKED, _MOST_JUDGED = 2.0, 8, 24
 """How many states what is wider counts as, how many other tasks are asked, and on how many pairs
 of each it is judged whether they agree."""
 
+_MOST_REPEATED = 8
+"""How many pairs of other tasks that were repeated count against trying again, at the most."""
+
 GAMMA = 0.99
 """What a reward is worth one step later."""
 
@@ -229,6 +232,8 @@ class Task:
         self.best = 1.0
         # Whether other tasks agree, and after which of their episodes that was judged.
         self._agreed: tuple[tuple[tuple[str, int], ...], bool] = ((), False)
+        # In how many ways each pair ended and how many were repeated, after how many episodes.
+        self._kinds = -1, (np.zeros(0, np.int64), 0)
         # Of each action, and of all: in how many states it was tried, and how good it was there.
         self._goodness: list[tuple[float, float]] = []
         self._overall = (0.0, 0.0)
@@ -409,6 +414,22 @@ class Task:
             for cell in zip(*told, strict=True)
         ]
         return backed_off(cells, _BACK_OFF) if cells and cells[1][0] else None
+
+    def kinds(self) -> tuple[Ints, int]:
+        """Return in how many ways each pair ended, and how many pairs were repeated.
+
+        The second are counted in other tasks as well, up to a bound.
+        """
+        others = sum(task._kinds_here()[1] for task in self._neighbours())
+        kinds, repeated = self._kinds_here()
+        return kinds, repeated + min(_MOST_REPEATED, others)
+
+    def _kinds_here(self) -> tuple[Ints, int]:
+        if self._kinds[0] != self.episodes:
+            c = self.counts
+            kinds = np.bincount(c.pair.all[c.count.all > 0.0], minlength=len(c.rows))
+            self._kinds = self.episodes, (kinds, int((c.n.all > 1.0).sum()))
+        return self._kinds[1]
 
     def good(self, key: Key, action: int) -> tuple[tuple[float, float], ...]:
         """Return trials and goodness in [0, 1]: of the task, an action, an action in a state."""
