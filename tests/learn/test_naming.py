@@ -35,9 +35,10 @@ def test_an_action_is_named_by_its_own_words(
 
 
 def test_words_of_most_actions_tell_none_apart() -> None:
-    assert usual_words(["go left", "go left", "go right"]) == {"go"}
-    assert usual_words(["go left"]) == frozenset()
-    assert usual_words([]) == frozenset()
+    assert usual_words(("go left", "go left", "go right")) == {"go"}
+    assert usual_words(("go left",)) == frozenset()
+    assert usual_words((1, 2, "1 2")) == {"1", "2"}
+    assert usual_words(()) == frozenset()
 
 
 def test_likeness_by_names_is_a_covariance_and_nothing_where_nothing_is_named() -> None:

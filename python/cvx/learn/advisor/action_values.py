@@ -121,7 +121,7 @@ class EpisodeView:
             told[:, known] = [column[of[known]] for column in columns]
         if len(new):
             asked = [actions[i] for i in new]
-            expected = task.expect(*self._keys[node], asked, len(self._menus))
+            expected = task.expect(*self._keys[node], asked, len(self._menus), actions)
             mean[new], variance[new], hope[new] = expected
             worth[new], bold[new] = mean[new], hope[new]
         strength[n <= 0] = max(WEAKEST, min(1.0, counts.surprise))

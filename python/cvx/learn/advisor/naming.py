@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -31,15 +31,16 @@ def _spaced(words: Iterable[str]) -> str:
     return f" {'  '.join(words)} "
 
 
-def usual_words(actions: Iterable[str]) -> frozenset[str]:
+@lru_cache(maxsize=1 << 10)
+def usual_words(actions: tuple[Hashable, ...]) -> frozenset[str]:
     """Return the words that more than half of several actions hold: they tell none apart.
 
     Examples
     --------
-    >>> sorted(usual_words(["buy the red lamp", "buy the red mug", "buy the blue mug"]))
+    >>> sorted(usual_words(("buy the red lamp", "buy the red mug", "buy the blue mug")))
     ['buy', 'mug', 'red', 'the']
     """
-    each = [{*_words(action)} for action in dict.fromkeys(actions)]
+    each = [{*_words(str(action))} for action in dict.fromkeys(actions)]
     often = Counter(word for words in each for word in words)
     return frozenset(word for word, n in often.items() if 2 * n > len(each) > 1)
 

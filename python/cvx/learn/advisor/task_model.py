@@ -367,15 +367,23 @@ class Task:
         return (float(np.mean(self.mean.all)) if known else self.range()[0]), self.best
 
     def expect(
-        self, key: Key, vector: Vector | None, actions: Sequence[Hashable], salt: int
+        self,
+        key: Key,
+        vector: Vector | None,
+        actions: Sequence[Hashable],
+        salt: int,
+        menu: tuple[Hashable, ...],
     ) -> tuple[Floats, Floats, Floats]:
-        """Return prior mean, variance and hope of actions that were never done in a state."""
+        """Return prior mean, variance and hope of actions that were never done in a state.
+
+        They are some of its ``menu``, which is all that can be done there.
+        """
         low, high = self.range()
         size = len(actions)
         if self.untold:
             hope = np.full(size, self.best - 5e-4 * (self.best - low))
             return np.full(size, low), np.full(size, (high - low) ** 2 / 12), hope
-        named = self.named([(key, action) for action in actions])
+        named = self.named([(key, action, menu) for action in actions])
         if self.parts.process and self.process.fitted:
             at = np.array([self.actions.number(action) for action in actions])
             x = np.repeat(self.features_of(key, vector), size, axis=0)
@@ -716,7 +724,8 @@ class Task:
             self.mean.append(math.nan)
             self.variance.append(math.nan)
             self.latest.append(deque(maxlen=3))
-            self.leads.append(float(self.named([(self.names[state], action)]).sum()))
+            named = self.named([(self.names[state], action, self.menus.get(state))])
+            self.leads.append(float(named.sum()))
         return pair
 
     @property
@@ -753,9 +762,10 @@ class Task:
         if not len(tried):
             return
         target, _ = self._targets(values, -math.inf)
-        # What is far worse than anything that pays is simply bad: it must not set the scale.
+        # What costs far more than anything pays is simply bad: it must not set the scale. Where
+        # most pays, what pays nothing is told from it all the same.
         middle, top = float(np.median(target[tried])), float(target[tried].max())
-        least = middle - 2.0 * (top - middle) if top > middle else -math.inf
+        least = min(0.0, middle - 2.0 * (top - middle)) if top > middle else -math.inf
         target, squares = self._targets(values, least)
         more = float((n[tried] - 1).clip(0).sum())
         low, high = self.range()
@@ -764,7 +774,7 @@ class Task:
         if self.parts.process:
             some = self._fitted_on = _evenly(tried, _MOST_SAMPLES)
             acted = np.unique(self.counts.action.all[tried]).tolist()
-            self.usual = usual_words(str(self.actions.names[at]) for at in acted)
+            self.usual = usual_words(tuple(self.actions.names[at] for at in acted))
             common = [word for word, n in self.words.most_common(_MOST_WORDS) if n > 1]
             self.shared = {word: at for at, word in enumerate(common)}
             self.dim = next((len(one) for one in self.meanings if one is not None), 0)
@@ -791,20 +801,25 @@ class Task:
 
     def _named(self, states: Ints, actions: Ints) -> Floats:
         pairs = zip(states.tolist(), actions.tolist(), strict=True)
-        return self.named([(self.names[at], self.actions.names[done]) for at, done in pairs])
+        names, done = self.names, self.actions.names
+        return self.named([(names[at], done[by], self.menus.get(at)) for at, by in pairs])
 
-    def named(self, pairs: Sequence[tuple[Key, Hashable]]) -> Floats:
-        """Return how far goals and states name actions, of shape (n, 3); see `naming`."""
+    def named(self, pairs: Sequence[tuple[Key, Hashable, tuple[Hashable, ...] | None]]) -> Floats:
+        """Return how far goals and states name actions, of shape (n, 3); see `naming`.
+
+        Words do not count that most of what can be done there shares, or most of what was tried.
+        """
         out = np.zeros((len(pairs), 3))
         if not self.parts.names:
             return out
-        for row, (key, action) in zip(out, pairs, strict=True):
+        for row, (key, action, menu) in zip(out, pairs, strict=True):
             here = key[2] if isinstance(key, tuple) else key
             if isinstance(here, str):
                 goal = self.goal or ""
                 if self.by_goal:
                     goal, _, here = here.partition("\n")
-                row[:] = naming(goal, here, str(action), self.usual)
+                usual = self.usual | usual_words(menu or ())
+                row[:] = naming(goal, here, str(action), usual)
         return out
 
     def _ends(self, target: Floats) -> tuple[float, float]:
