@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from os import PathLike, fspath
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from cvx.arguments import an_event
+from cvx.causal.narrative import draw_story
 from cvx.errors import FileError, InvalidInputError
 from cvx.escaping import one_line
 from cvx.extras import needs
@@ -307,36 +306,8 @@ def plot_chain(memory: Memory, event: AnEvent | str, axes: Axes | None = None) -
         No such event, or none that fits the words.
     """
     axes = _axes(axes, (10.0, 4.5))
-    told = PageData(memory).chain(
-        {"of": event if isinstance(event, str) else str(an_event("event", event))}
-    )
-    columns: dict[int, list[int]] = {}
-    for node in told["nodes"]:
-        columns.setdefault(node["depth"], []).append(node["id"])
-    places = {
-        number: (float(depth), 1.0 - (at + 0.5) / len(column))
-        for depth, column in columns.items()
-        for at, number in enumerate(column)
-    }
-    for node in told["nodes"]:
-        chosen = node["id"] == told["of"]
-        axes.text(
-            *places[node["id"]], fill(shorten(node["text"], 60), 20), ha="center", va="center",
-            fontsize=8, parse_math=False,
-            bbox={"boxstyle": "round", "fc": "white", "ec": _LINES[0] if chosen else "0.6"},
-        )  # fmt: skip
-    for edge in told["edges"]:
-        if edge["from"] in places and edge["to"] in places:
-            sure = edge["probability"] is None
-            arrow: dict[str, Any] = {
-                "arrowstyle": "-|>",
-                "color": "0.5",
-                "linestyle": "-" if sure else "--",
-            }
-            arrow |= {"shrinkA": 42, "shrinkB": 42}
-            axes.annotate("", places[edge["to"]], places[edge["from"]], arrowprops=arrow, zorder=0)
-    axes.set(xlim=(min(columns) - 0.5, max(columns) + 0.5), ylim=(0, 1))
-    axes.axis("off")
+    of = memory.why(event).of if isinstance(event, str) else memory.get(event)
+    draw_story(memory.causes.story(of, namespace=of.namespace), axes)
     return axes
 
 
