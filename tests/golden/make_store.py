@@ -123,7 +123,7 @@ def make(folder: Path) -> None:
         _play(memory)
         _show(memory)
         _put_away(memory)
-        memory.learning.recall_with(
+        memory.learning.pipeline = presets.default_pipeline(
             {**DEFAULT_WEIGHTS, "bm25": 2.5},
             Answerable((4.0, 2.0, 5.0, 3.0), intercept=-4.0, threshold=0.35),
         )
