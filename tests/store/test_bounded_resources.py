@@ -11,9 +11,9 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.memory import Memory
-from cvx.memory.doctor import repair
 from cvx.memory.transfer import export, import_export
 from cvx.store import Record
+from cvx.store.doctor import repair
 from cvx.types import Cue, Event
 from tests.store.index_comparison import check
 

@@ -12,9 +12,9 @@ import pytest
 
 from cvx.errors import CvxError, RecordIOError
 from cvx.memory import Memory
-from cvx.memory.doctor import check, repair
 from cvx.memory.transfer import export, import_export
 from cvx.store.database import describe
+from cvx.store.doctor import check, repair
 from cvx.store.doctor.findings import Check
 from cvx.store.files import HALF_IMPORT
 from cvx.store.store import size_of

@@ -21,9 +21,9 @@ import pytest
 
 from cvx.errors import CvxError, DamagedStoreError
 from cvx.memory import Memory
-from cvx.memory.doctor import repair
 from cvx.memory.transfer import export, import_export
 from cvx.store import rows
+from cvx.store.doctor import repair
 from cvx.types import Cue
 from tests.counting import LOG, ROUND, size
 from tests.counting import tried as told_tried
