@@ -12,6 +12,7 @@ from cvx.arguments import a_folder, some_texts
 from cvx.errors import (
     CvxError,
     InvalidInputError,
+    LostTailError,
     RecordIOError,
     StoreNotFoundError,
     StoreVersionError,
@@ -49,8 +50,8 @@ def check(
 
     Raises
     ------
-    StoreNotFoundError
-        There is no store.
+    StoreNotFoundError, LostTailError
+        There is no store; or no record any more.
     StoreVersionError
         ``memory.db`` is of a later version, or of something else, or of an older one: opening it
         brings it to this one.
@@ -95,7 +96,7 @@ def check(
                 findings += _run(one, findings)
             if progress is not None:
                 progress(len(checks), len(checks))
-    except (StoreNotFoundError, StoreVersionError, RecordIOError):
+    except (LostTailError, StoreNotFoundError, StoreVersionError, RecordIOError):
         raise
     except CvxError as error:
         found = Finding(Check.FILE, "memory.db", str(error))
