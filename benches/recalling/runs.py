@@ -16,6 +16,7 @@ from benches.recalling.baselines import baselines
 from benches.recalling.context_blocks import BUDGETS
 from benches.recalling.context_blocks import blocks as whole_turns
 from benches.recalling.first_hits import asked_once, calibrated_to
+from benches.recalling.foreign import foreign_labels
 from benches.recalling.learned import learned
 from benches.recalling.planted import SHARE, TRUST, attacked
 from cvx.embed import Embedder, LexicalEmbedder
@@ -23,16 +24,13 @@ from cvx.evaluation import (
     Label,
     Report,
     as_json,
-    foreign_labels,
     measure,
     recalling,
     resolved,
-    split,
     table,
     tables,
     tune,
 )
-from cvx.evaluation.tuning import FOREIGN
 from cvx.memory import Memory
 from cvx.recall.presets import default_pipeline
 from cvx.recall.ranking_signals import DEFAULT_WEIGHTS
@@ -67,14 +65,14 @@ def locomo(data: Path, encoder: Embedder | None) -> Found:
         print(f"\nquestions that are attributed to the wrong speaker\n{table([fifth], SHOWN)}")
 
         fitted = tune(tables(memory, plan, labels, gold), labels, TRAIN)
-        ours["tuned"] = recalling(memory, default_pipeline(fitted.weights))
+        ours["tuned"] = recalling(memory, default_pipeline(fitted))
         part = [at for at, label in enumerate(labels) if label.group not in TRAIN]
         compared = _all(ours, [labels[at] for at in part], [gold[at] for at in part])
         print(f"\nfitted to {', '.join(TRAIN)}, measured on the others\n{table(compared, SHOWN)}")
         report[name] = {
             "all": [as_json(one) for one in (*found, fifth)],
             "held out": [as_json(one) for one in compared],
-            "weights": dict(fitted.weights),
+            "weights": fitted,
         }
     return {**report, "missed": missed}
 
@@ -88,8 +86,7 @@ def blocks(data: Path, encoder: Embedder | None) -> Found:
             talks.load(data / "locomo"), encoder, default=name != "MiniLM"
         )
         labels = [label for label in every if label.category != talks.CATEGORIES[5]]
-        _, held_out = split(labels, TRAIN)
-        unseen = [label for label in labels if label.group in held_out]
+        unseen = [label for label in labels if label.group not in TRAIN]
         report[name] = whole_turns(memory, labels, resolved(memory, labels))
         report[f"{name}, not fitted to"] = whole_turns(memory, unseen, resolved(memory, unseen))
         sizes = "".join(f"{size:>8}" for size in BUDGETS)
@@ -120,7 +117,7 @@ def floors(data: Path, encoder: Embedder | None) -> Found:
         labels = [label for label in every if label.category != talks.CATEGORIES[5]]
         asked = {
             "true": labels,
-            "other topics": foreign_labels(labels, FOREIGN),
+            "other topics": foreign_labels(labels),
             "names exchanged": talks.exchanged(labels, talked),
         }
         found = {kind: asked_once(memory, some) for kind, some in asked.items()}
@@ -287,7 +284,7 @@ def _two_halves(
         train = [f"fold {at}" for at in range(10) if at % 2 == parity]
         fitted = tune(found, grouped, train)
         part = [at for at, label in enumerate(grouped) if label.group not in train]
-        ranker = recalling(memory, default_pipeline(fitted.weights))
+        ranker = recalling(memory, default_pipeline(fitted))
         asked = [labels[at] for at in part]
         out.append(
             measure(

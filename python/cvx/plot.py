@@ -1,6 +1,6 @@
 """Plots of what a memory holds and has learned: the pictures of ``cvx inspect`` in matplotlib.
 
-Those that take ``axes`` draw into them, or into axes of a figure of their own, and return them;
+Each draws into ``axes``, or into axes of a figure of its own, and returns them;
 ``axes.figure.savefig(path)`` writes a file. Lines and marks are named where they are; no picture
 needs a legend.
 """
@@ -8,12 +8,10 @@ needs a legend.
 from __future__ import annotations
 
 import math
-from os import PathLike, fspath
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from cvx.arguments import an_event
-from cvx.errors import FileError, InvalidInputError
+from cvx.causal.narrative import draw_story
+from cvx.errors import InvalidInputError
 from cvx.escaping import one_line
 from cvx.extras import needs
 from cvx.inspect import PageData
@@ -22,7 +20,6 @@ from cvx.types import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from cvx.learn.region_mdp import RegionMDP
     from cvx.memory import Memory
@@ -37,12 +34,11 @@ _ENDS = {"success": (1.25, 0.8), "failure": (1.25, -0.8)}
 
 def plot_regions(
     mdp: RegionMDP,
-    path: str | PathLike[str] | None = None,
+    axes: Axes | None = None,
     *,
     task_type: str | None = None,
     most: int = 15,
-    title: str = "",
-) -> Figure:
+) -> Axes:
     """Draw the regions of a model as discs, and the moves between them as arrows.
 
     From left to right lies when in an episode a region is passed; a disc is as large as it is
@@ -53,41 +49,31 @@ def plot_regions(
     ----------
     mdp : RegionMDP
         What was learned.
-    path : path-like, optional
-        Where to write it; the ending says in which format.
+    axes : matplotlib.axes.Axes, optional
+        Where to draw.
     task_type : str, optional
         Only this family of goals.
     most : int, default 15
         How many regions at most, those visited most often; the picture says how many are left out.
-    title : str, optional
-        Above the picture.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
 
     Raises
     ------
     MissingExtraError
         matplotlib is not installed (extra ``plot``).
     InvalidInputError
-        ``most`` below 1; no format with that ending.
-    FileError
-        The file cannot be written.
+        ``most`` below 1.
     """
     if most < 1:
         raise InvalidInputError(f"most is {most}: give at least 1")
-    with needs("plot"):
-        from matplotlib.cm import ScalarMappable
-        from matplotlib.figure import Figure
+    axes = _axes(axes, (9.0, 5.0))
+    from matplotlib.cm import ScalarMappable
+
     frames = mdp.frames(task_type)
     visited = frames.regions.sort("moves", "region", descending=[True, False])
     shown = list(visited.head(most).iter_rows(named=True))
     places = _laid_out(shown)
-    figure = Figure(figsize=(9.0, 5.0), layout="constrained")
-    axes = figure.add_subplot()
     axes.axis("off")
-    axes.set(xlim=(-0.15, 1.45), ylim=(-1.15, 1.15), title=title)
+    axes.set(xlim=(-0.15, 1.45), ylim=(-1.15, 1.15))
     colours = ScalarMappable(cmap="RdYlGn")
     colours.set_clim(0.0, 1.0)
     flows: dict[tuple[Place, Place], int] = {}
@@ -110,9 +96,8 @@ def plot_regions(
     note = "nothing was learned yet" if not shown else ""
     note = f"{left_out} regions visited less often are left out" if left_out else note
     axes.text(0.0, 0.0, note, transform=axes.transAxes, fontsize=8, color="0.4")
-    figure.colorbar(colours, ax=axes, label="chance of success", shrink=0.6)
-    _write(figure, path)
-    return figure
+    axes.figure.colorbar(colours, ax=axes, label="chance of success", shrink=0.6)
+    return axes
 
 
 def _laid_out(rows: list[dict[str, Any]]) -> dict[int, Place]:
@@ -146,10 +131,8 @@ def _draw_flows(axes: Axes, flows: dict[tuple[Place, Place], int]) -> None:
         )
 
 
-def plot_reliability(
-    found: Calibration, path: str | PathLike[str] | None = None, *, title: str = ""
-) -> Figure:
-    """Draw a reliability curve with its intervals, and how many predictions each point rests on.
+def plot_reliability(found: Calibration, axes: Axes | None = None) -> Axes:
+    """Draw a reliability curve with its intervals; at each point is how many it rests on.
 
     Points on the diagonal can be taken at their word; a bar that reaches it does not speak
     against that.
@@ -158,68 +141,35 @@ def plot_reliability(
     ----------
     found : Calibration
         Of ``cvx.scoring.calibration`` or ``Memory.calibration``.
-    path : path-like, optional
-        Where to write it; the ending says in which format.
-    title : str, optional
-        Above the picture.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    axes : matplotlib.axes.Axes, optional
+        Where to draw.
 
     Raises
     ------
     MissingExtraError
         matplotlib is not installed (extra ``plot``).
-    InvalidInputError
-        It knows no format with that ending.
-    FileError
-        The file cannot be written.
     """
-    with needs("plot"):
-        from matplotlib.figure import Figure
-    figure = Figure(figsize=(5.0, 5.6), layout="constrained")
-    curve, counts = figure.subplots(2, 1, height_ratios=[4, 1], sharex=True)
-    curve.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--", label="as expected")
+    axes = _axes(axes, (5.0, 5.0))
+    axes.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--")
     expected = [one.predicted for one in found.bins]
     happened = [one.happened.value for one in found.bins]
     reach = [
         [one.happened.value - one.happened.low for one in found.bins],
         [one.happened.high - one.happened.value for one in found.bins],
     ]
-    curve.errorbar(expected, happened, yerr=reach, marker="o", capsize=3, label="happened, 95 %")
-    curve.set(xlim=(0, 1), ylim=(0, 1), ylabel="share of successes", title=title)
-    curve.text(0.98, 0.03, _told(found), transform=curve.transAxes, ha="right", va="bottom")
-    curve.legend(loc="upper left")
-    counts.bar(
-        [one.low for one in found.bins],
-        [one.n for one in found.bins],
-        width=[one.high - one.low for one in found.bins],
-        align="edge",
-        edgecolor="white",
-    )
-    counts.set(xlabel="expected chance of success", ylabel="predictions")
-    _write(figure, path)
-    return figure
-
-
-def _told(found: Calibration) -> str:
-    return (
+    axes.errorbar(expected, happened, yerr=reach, marker="o", capsize=3)
+    for one in found.bins:
+        at = one.predicted, one.happened.value
+        axes.annotate(f"{one.n:,}", at, (5, -9), textcoords="offset points", fontsize=7)
+    told = (
         f"Brier {found.brier.value:.3f} [{found.brier.low:.3f}, {found.brier.high:.3f}]\n"
         f"ECE {found.ece.value:.3f} [{found.ece.low:.3f}, {found.ece.high:.3f}]\n"
         f"{found.n} predictions, {found.groups} groups"
     )
-
-
-def _write(figure: Figure, path: str | PathLike[str] | None) -> None:
-    if path is None:
-        return
-    try:
-        figure.savefig(fspath(path))
-    except ValueError as error:
-        raise InvalidInputError(f"{fspath(path)!r} cannot be drawn: {error}") from error
-    except OSError as error:
-        raise FileError(f"{fspath(path)!r} cannot be written: {error}") from error
+    axes.text(0.98, 0.03, told, transform=axes.transAxes, ha="right", va="bottom")
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    axes.set(xlabel="expected chance of success", ylabel="share of successes, with 95 %")
+    return axes
 
 
 def plot_timeline(memory: Memory, axes: Axes | None = None) -> Axes:
@@ -307,36 +257,8 @@ def plot_chain(memory: Memory, event: AnEvent | str, axes: Axes | None = None) -
         No such event, or none that fits the words.
     """
     axes = _axes(axes, (10.0, 4.5))
-    told = PageData(memory).chain(
-        {"of": event if isinstance(event, str) else str(an_event("event", event))}
-    )
-    columns: dict[int, list[int]] = {}
-    for node in told["nodes"]:
-        columns.setdefault(node["depth"], []).append(node["id"])
-    places = {
-        number: (float(depth), 1.0 - (at + 0.5) / len(column))
-        for depth, column in columns.items()
-        for at, number in enumerate(column)
-    }
-    for node in told["nodes"]:
-        chosen = node["id"] == told["of"]
-        axes.text(
-            *places[node["id"]], fill(shorten(node["text"], 60), 20), ha="center", va="center",
-            fontsize=8, parse_math=False,
-            bbox={"boxstyle": "round", "fc": "white", "ec": _LINES[0] if chosen else "0.6"},
-        )  # fmt: skip
-    for edge in told["edges"]:
-        if edge["from"] in places and edge["to"] in places:
-            sure = edge["probability"] is None
-            arrow: dict[str, Any] = {
-                "arrowstyle": "-|>",
-                "color": "0.5",
-                "linestyle": "-" if sure else "--",
-            }
-            arrow |= {"shrinkA": 42, "shrinkB": 42}
-            axes.annotate("", places[edge["to"]], places[edge["from"]], arrowprops=arrow, zorder=0)
-    axes.set(xlim=(min(columns) - 0.5, max(columns) + 0.5), ylim=(0, 1))
-    axes.axis("off")
+    of = memory.why(event).of if isinstance(event, str) else memory.get(event)
+    draw_story(memory.causes.story(of, namespace=of.namespace), axes)
     return axes
 
 

@@ -22,15 +22,12 @@ from cvx.causal.judges import (
     NoJudge,
     Pair,
     RuleJudge,
-    ServerJudge,
     as_judge,
     judgements,
     question,
     read_answer,
 )
-from cvx.embed.http import HttpOptions
 from cvx.errors import InvalidInputError
-from tests.chat_server import SILENCE, Reply, serving
 
 RAIN = Pair("it rained all night", "the cellar flooded after it rained")
 
@@ -254,36 +251,6 @@ def test_rules_give_every_pair_a_probability_or_no_judgement(
 ) -> None:
     (found,) = RuleJudge().judge([Pair(cause, effect, lag=lag)])
     assert (found.verdict == "unjudged") == (found.probability is None)
-
-
-@pytest.mark.requirement("C7", "C13")
-@pytest.mark.parametrize(
-    ("reply", "verdict", "why"),
-    [
-        ((200, "No."), "no", "No."),
-        ((200, "Notably, water came in."), "yes", "Notably, water came in."),
-        ((200, "water " * 500), "unjudged", "a page"),
-        ((404, {}), "unjudged", "answered 404"),
-        ((200, {}), "unjudged", "does not speak the chat protocol"),
-        ((SILENCE, {}), "unjudged", "no whole answer within 0.05 s"),
-    ],
-)
-def test_a_server_is_asked_and_what_it_answers_or_fails_to_is_understood(
-    reply: Reply, verdict: str, why: str
-) -> None:
-    options = HttpOptions(timeout_s=0.05 if reply[0] == SILENCE else 60, retries=0)
-    with serving() as start:
-        server = start(reply)
-        judge = ServerJudge("toy", server.url.removesuffix("/v1"), http=options)
-        (found,) = judge.judge([RAIN])
-        judge.close()
-        assert found.verdict == verdict
-        assert why in found.why
-        assert server.arrivals.at_least(1) == 1
-    (asked,) = server.requests
-    assert (asked["model"], asked["temperature"]) == ("toy", 0)
-    assert asked["messages"] == [{"role": "user", "content": question(*RAIN[:2])}]
-    assert judge.name == "llm:toy"
 
 
 def test_a_judgement_that_cannot_be_is_refused() -> None:

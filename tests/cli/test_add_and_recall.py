@@ -70,7 +70,7 @@ def test_standard_input_is_one_event_or_one_a_line(cvx: Cvx) -> None:
         ("[" * 100_000, "nested too deep: nest it at most 32 deep"),
         ('{"text": ' + "[" * 900 + "]" * 900 + "}", "line 2: text is [[[["),
         ('{"text": ""}', "line 2: text is empty"),
-        ('{"txt": "x"}', "line 2 has 'txt'"),
+        ('{"txt": "x"}', "line 2: 'txt' is no key"),
         ('{"text": "x", "reward": "high"}', "line 2: reward is 'high'"),
         ('{"text": "x", "reward": 2}', "reward"),
         ('{"text": "x", "entity": 1.5}', "line 2: entity is 1.5"),

@@ -56,11 +56,11 @@ def words(cell: str) -> list[str]:
 
 
 def evaluated(folder: Path) -> dict[str, object]:
-    """What `cvx eval` prints when everything is fitted."""
+    """What `cvx eval` prints when weights are fitted."""
     questions = folder / "questions.jsonl"
     with Memory.open(folder / "talk", embedder=LexicalEmbedder()) as memory:
         write_labels(questions, generated_talk(memory, sessions=8))
-    done = Cvx(folder / "talk")("eval", questions, "--tune", "--floor", "--json")
+    done = Cvx(folder / "talk")("eval", questions, "--tune", "--folds", "2", "--json")
     return dict(done.json)
 
 

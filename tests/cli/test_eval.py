@@ -9,6 +9,7 @@ from cvx.cli.app import run
 from cvx.embed import LexicalEmbedder
 from cvx.evaluation import Label
 from cvx.memory import Memory
+from cvx.recall import default_pipeline
 from tests.evaluation.generated_talk import generated_talk
 from tests.evaluation.labelled_file import write_labels
 
@@ -44,35 +45,37 @@ def test_eval_prints_the_memory_beside_the_plain_ways(
     assert "recall@3" in out
 
 
-def test_eval_fits_to_the_groups_it_is_told_and_measures_the_others(
+def test_eval_measures_each_question_by_weights_that_were_fitted_to_others(
     talk: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     store, questions = talk
-    train = ["--train", "quarter 1", "--train", "quarter 3"]
-    code, out = said(["eval", str(questions), "-s", str(store), "--tune", *train, "--json"], capsys)
+    arguments = ["eval", str(questions), "-s", str(store), "--tune", "--folds", "2"]
+    code, out = said([*arguments, "--json"], capsys)
     assert code == 0
     found = json.loads(out)
-    assert found["fitted to"] == ["quarter 1", "quarter 3"]
     assert set(found["weights"]) > {"dense", "speaker"}
-    assert found["measured"][-1]["name"] == "tuned"
+    own, tuned = found["measured"][-2:]
+    assert (own["name"], tuned["name"]) == ("this memory", "tuned")
+    assert own["metrics"]["recall@5"]["n"] == tuned["metrics"]["recall@5"]["n"]
+    assert "weights: dense" in said(arguments, capsys)[1]
 
 
 def test_eval_keeps_what_was_fitted_only_when_told_to(
     talk: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     store, questions = talk
-    arguments = ["eval", str(questions), "-s", str(store), "--tune", "--json"]
+    arguments = ["eval", str(questions), "-s", str(store), "--tune", "--folds", "2", "--json"]
     shipped = Memory(embedder=LexicalEmbedder()).learning.pipeline.weighting.weights
     said(arguments, capsys)
     with Memory.open(store, embedder=LexicalEmbedder()) as memory:
         assert memory.learning.pipeline.weighting.weights == shipped
-    _, out = said([*arguments, "--floor", "--save"], capsys)
+    _, out = said([*arguments, "--save"], capsys)
     with Memory.open(store, embedder=LexicalEmbedder()) as memory:
-        assert memory.learning.pipeline.weighting.weights != shipped
-        assert memory.learning.pipeline.floor.least == json.loads(out)["floor"]["threshold"]
+        kept = memory.learning.pipeline.weighting.weights
+        assert kept == default_pipeline(json.loads(out)["weights"]).weighting.weights != shipped
     code, out = said(["eval", str(questions), "-s", str(store), "--save"], capsys)
     assert code == 2
-    assert "--tune, --floor or both" in out
+    assert "give --tune too" in out
 
 
 def test_eval_names_the_line_of_a_broken_label(

@@ -31,11 +31,11 @@ from cvx.embed.chunks import chunk_text
 from cvx.learn.decay import BlindDecay
 from cvx.learn.loop import ActiveMemory
 from cvx.memory import Memory
-from cvx.memory.doctor import repair
 from cvx.memory.reembed import reembed
 from cvx.recall import Dedupe, PlackettLuce, Serving, presets
 from cvx.recall.floor import Answerable
 from cvx.recall.ranking_signals import DEFAULT_WEIGHTS
+from cvx.store.doctor import repair
 from cvx.types import Cue, Event, Filter, Hit, Vector
 
 FOLDER = Path(__file__).with_name("store")
@@ -123,7 +123,7 @@ def make(folder: Path) -> None:
         _play(memory)
         _show(memory)
         _put_away(memory)
-        memory.learning.recall_with(
+        memory.learning.pipeline = presets.default_pipeline(
             {**DEFAULT_WEIGHTS, "bm25": 2.5},
             Answerable((4.0, 2.0, 5.0, 3.0), intercept=-4.0, threshold=0.35),
         )

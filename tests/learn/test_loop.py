@@ -81,7 +81,7 @@ def test_recall_returns_the_continuation_of_what_is_similar() -> None:
     assert hit.action == "go to sink 1"
     assert [step.action for step in hit.successors] == [action for _, action in CLEAN[1:]]
     assert hit.predecessors == ()
-    episode = am.episode_of(hit)
+    episode = am.history.episode(hit.node)
     assert episode is not None
     assert (episode.goal, episode.kind) == ("clean a mug", "demonstration")
 

@@ -34,7 +34,7 @@ from cvx.errors import (
 )
 from cvx.memory import Memory
 from cvx.memory.episode import RunningEpisode
-from cvx.memory.transfer import export, import_export
+from cvx.memory.transfer import import_export
 from cvx.store import failpoints
 from cvx.types import Vector
 
@@ -1089,7 +1089,7 @@ def test_open_and_discarded_episodes_move_with_an_export(tmp_path: Path) -> None
         left_open = memory.episode("find the hat", task="hats")
         left_open.act("left", observation="a hall")
         assert memory.admin.check() == []
-        export(memory, tmp_path / "all.jsonl")
+        memory.admin.export(tmp_path / "all.jsonl")
     import_export(tmp_path / "b", tmp_path / "all.jsonl")
     with Memory.open(tmp_path / "b") as memory:
         assert memory.admin.check() == []

@@ -204,7 +204,7 @@ def test_an_import_leaves_the_columns_that_the_first_recall_stands_on(
     monkeypatch.setattr(transfer, "FEWEST_SAVED", 1)
     with opened(tmp_path / "m") as memory:
         fill(memory, 0, 80)
-        transfer.export(memory, tmp_path / "all.jsonl")
+        memory.admin.export(tmp_path / "all.jsonl")
     # Into a new store, then into one that holds something.
     for rows in (80, 161):
         transfer.import_export(tmp_path / "copy", tmp_path / "all.jsonl", again=True)

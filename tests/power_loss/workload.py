@@ -21,7 +21,7 @@ from cvx.causal import CausalMemoryCore, RuleJudge
 from cvx.embed import LexicalEmbedder
 from cvx.memory import Memory
 from cvx.memory.reembed import reembed
-from cvx.memory.transfer import export, import_export
+from cvx.memory.transfer import import_export
 from cvx.types import Event
 
 DIM = 64
@@ -88,7 +88,7 @@ def run(root: Path) -> None:
     acknowledge(memory)
     memory.admin.compact()
     acknowledge(memory)
-    export(memory, root / "all.jsonl")
+    memory.admin.export(root / "all.jsonl")
     line["files"]["all.jsonl"] = hashlib.sha256((root / "all.jsonl").read_bytes()).hexdigest()
     acknowledge(memory)
     memory.close()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cvx.errors import InvalidInputError
 from cvx.index.recall_columns import window
 from cvx.memory import Memory
+from cvx.recall import default_pipeline
 from cvx.recall.corpus import Corpus
 from cvx.recall.corpus_indexes import GrowingColumn, KeyTable, Timelines
 from cvx.store.namespaces import space
@@ -252,7 +253,7 @@ def test_weights_and_floor_are_kept_with_the_memory() -> None:
     memory = room()
     memory.add("x one")
     floor = Answerable((1.0, 1.0, 1.0, 1.0), -99.0, 0.5)
-    memory.learning.recall_with({"dense": 2.0, "bm25": 2.0}, floor)
+    memory.learning.pipeline = default_pipeline({"dense": 2.0, "bm25": 2.0}, floor)
     assert memory.recall("x") == []
     twin = memory.as_of(10**17)
     assert dict(twin.learning.pipeline.weighting.weights) == {"dense": 0.5, "bm25": 0.5}

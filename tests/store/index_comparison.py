@@ -9,16 +9,16 @@ from typing import Any
 
 from cvx.errors import CvxError
 from cvx.index import RawIndex
-from cvx.memory import doctor as memory_check
-from cvx.store import IndexKind, Record
+from cvx.store import IndexKind, Record, doctor
+from cvx.store.database import describe
 from cvx.store.doctor.findings import Check, Finding, Report
 from cvx.store.replica import Replica
 from cvx.store.snapshots import Snapshots
 
 
 def check(path: Path | str, *, deep: bool = False, **options: Any) -> Report:
-    """Do what ``cvx.memory.doctor.check`` does; ``deep`` compares the index node by node, too."""
-    report = memory_check.check(path, **options)
+    """Do what ``cvx.store.doctor.check`` does; ``deep`` compares the index node by node, too."""
+    report = doctor.check(path, **options)
     if not deep or any(one.check in (Check.FILE, Check.MISPLACED) for one in report.findings):
         return report
     different = tuple(index_differences(Path(path)))
@@ -28,7 +28,7 @@ def check(path: Path | str, *, deep: bool = False, **options: Any) -> Report:
 def repaired(folder: Path) -> Path:
     """Return the folder of a new store, of what is sound in this one."""
     target = folder.with_name(f"{folder.name}-repaired")
-    memory_check.repair(folder, target)
+    doctor.repair(folder, target)
     return target
 
 
@@ -39,7 +39,9 @@ def index_differences(folder: Path) -> list[Finding]:
     lock file is made.
     """
     try:
-        kind = IndexKind.of(folder)
+        kind = IndexKind.of(describe(folder))
+        if kind is None:
+            return []
         with Record(folder / "memory.db") as record:
             loaded = Snapshots(folder / "index", record, kind.made).newest()
             twin = record.copy()

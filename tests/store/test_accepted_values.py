@@ -19,7 +19,7 @@ from cvx.embed import LexicalEmbedder
 from cvx.errors import DamagedRowsWarning, InvalidInputError
 from cvx.index import RawIndex
 from cvx.memory import Memory
-from cvx.memory.transfer import export, import_export
+from cvx.memory.transfer import import_export
 from cvx.store import rows
 from cvx.store.replica import Replica
 from cvx.types import Cue, Event
@@ -128,7 +128,7 @@ def assert_survives(folder: Path, odd: list[dict[str, Any]], words: str) -> None
             found = memory.recall(cue, k=50, namespace=event.namespace)
             assert at in [hit.event.event_id for hit in found if hit.event]
         memory.frames.events(state=None)
-        export(memory, folder / "out.jsonl")
+        memory.admin.export(folder / "out.jsonl")
     with Memory.open(folder / "m", embedder=embedder()) as memory:
         assert {at: stored(memory.get(at)) for at in taken} == kept
         assert memory.admin.check() == []
@@ -277,7 +277,7 @@ def test_a_row_that_no_index_takes_is_left_out_named_and_repaired(
         with Memory.open(new, embedder=embedder()) as memory:
             memory.recall("the cup", k=5)
             assert memory.admin.check() == []
-            export(memory, tmp_path / "out.jsonl")
+            memory.admin.export(tmp_path / "out.jsonl")
             assert {1, 3, 4} <= {event.id for event in memory.events()}
 
 

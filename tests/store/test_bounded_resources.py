@@ -11,9 +11,9 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.memory import Memory
-from cvx.memory.doctor import repair
-from cvx.memory.transfer import export, import_export
+from cvx.memory.transfer import import_export
 from cvx.store import Record
+from cvx.store.doctor import repair
 from cvx.types import Cue, Event
 from tests.store.index_comparison import check
 
@@ -202,7 +202,7 @@ def test_a_store_that_dropped_some_of_its_past_is_exported_and_salvaged(
             memory.add(f"thing {n}")
             memory.context(f"thing {n}")
         limits = memory.admin.stats()["history"]
-        export(memory, tmp_path / f"all.{ending}")
+        memory.admin.export(tmp_path / f"all.{ending}")
     import_export(tmp_path / "again", tmp_path / f"all.{ending}")
     with Memory.open(tmp_path / "again", embedder=LexicalEmbedder()) as memory:
         assert len(memory) == 40

@@ -13,8 +13,8 @@ import pytest
 from cvx.embed import LexicalEmbedder
 from cvx.errors import DamagedStoreError, RecordIOError, StoreVersionError
 from cvx.memory import Memory
-from cvx.memory.doctor import repair
 from cvx.store import rows
+from cvx.store.doctor import repair
 from cvx.store.failpoints import ENVIRONMENT
 from tests.store import planted
 from tests.store.index_comparison import check, repaired

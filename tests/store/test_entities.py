@@ -8,7 +8,7 @@ import pytest
 from cvx import Event, Filter
 from cvx.errors import InvalidInputError
 from cvx.memory import Memory
-from cvx.memory.transfer import export, import_export
+from cvx.memory.transfer import import_export
 from cvx.types import UNNAMED_ENTITIES, entity_number
 from tests.golden.make_store import FOLDER
 from tests.store.facade import memory  # noqa: F401
@@ -68,7 +68,7 @@ def test_names_survive_a_reopening_and_an_export(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m", embedder=embedder()) as made:
         made.add("Ana sold the horse", entity="ana")
         made.add("seven sold the horse", entity="7")
-        export(made, tmp_path / "e.jsonl")
+        made.admin.export(tmp_path / "e.jsonl")
     with Memory.open(tmp_path / "m") as again:
         assert [hit.entity for hit in again.recall("horse", where={"entities": "ana"})] == ["ana"]
     import_export(tmp_path / "n", tmp_path / "e.jsonl")

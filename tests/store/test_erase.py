@@ -14,10 +14,10 @@ import pytest
 from cvx.embed import CachedEmbedder, LexicalEmbedder
 from cvx.errors import DamagedStoreError, UnknownError
 from cvx.memory import Memory
-from cvx.memory.doctor import check
 from cvx.memory.reembed import reembed
 from cvx.scoring import UsageTracker
 from cvx.scoring.usage import Whose
+from cvx.store.doctor import check
 from cvx.store.rows import whose_use
 from cvx.store.schema import SET_ASIDE
 from cvx.types import Cue, Decision, Filter

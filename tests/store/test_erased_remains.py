@@ -10,7 +10,7 @@ import pytest
 
 from cvx.errors import InvalidInputError
 from cvx.memory import Memory
-from cvx.memory.doctor import check
+from cvx.store.doctor import check
 from cvx.store.doctor.findings import Check
 from tests.store.index_comparison import repaired
 from tests.store.planted import opened, sql

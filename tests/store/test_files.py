@@ -13,9 +13,9 @@ import pytest
 
 from cvx.errors import RecordIOError, StoreVersionError, UnknownError
 from cvx.memory import Memory
-from cvx.memory.doctor import check
 from cvx.store import Record
 from cvx.store.database import connect
+from cvx.store.doctor import check
 from cvx.store.files import HALF_SNAPSHOT
 from cvx.store.schema import SCHEMA_VERSION
 from cvx.types import Filter

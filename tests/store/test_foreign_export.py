@@ -20,7 +20,7 @@ from cvx.causal.judges import RuleJudge
 from cvx.causal.memory_core import CausalMemoryCore
 from cvx.errors import CvxError, ExportError, FileError, InvalidInputError
 from cvx.memory import Memory
-from cvx.memory.transfer import export, from_duckdb, import_export
+from cvx.memory.transfer import from_duckdb, import_export
 from cvx.store import rows
 from tests.store import planted
 from tests.store.index_comparison import check
@@ -45,7 +45,7 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> Path:
     planted.rich_store(folder / "m")
     with Memory.open(folder / "m", embedder=embedder()) as memory:
         for ending in ("jsonl", "parquet", "duckdb"):
-            export(memory, folder / f"all.{ending}")
+            memory.admin.export(folder / f"all.{ending}")
     return folder
 
 
@@ -368,7 +368,7 @@ def test_a_count_that_is_not_whole_comes_back_from_every_format(tmp_path: Path) 
         with memory.record.transaction() as write:
             write.set_usage(counts)
         for ending in ("jsonl", "parquet", "duckdb"):
-            export(memory, tmp_path / f"all.{ending}")
+            memory.admin.export(tmp_path / f"all.{ending}")
     for ending in ("jsonl", "parquet", "duckdb"):
         import_export(tmp_path / ending, tmp_path / f"all.{ending}")
         assert planted.contents(tmp_path / ending) == planted.contents(tmp_path / "m")

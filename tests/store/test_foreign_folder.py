@@ -12,9 +12,9 @@ import pytest
 
 from cvx.errors import CvxError, RecordIOError
 from cvx.memory import Memory
-from cvx.memory.doctor import check, repair
-from cvx.memory.transfer import export, import_export
+from cvx.memory.transfer import import_export
 from cvx.store.database import describe
+from cvx.store.doctor import check, repair
 from cvx.store.doctor.findings import Check
 from cvx.store.files import HALF_IMPORT
 from cvx.store.store import size_of
@@ -83,7 +83,7 @@ def test_an_import_whose_index_would_be_a_link_takes_nothing_in(
 ) -> None:
     before, target = state(mine), tmp_path / "copy"
     with Memory.open(store, embedder=embedder()) as memory:
-        export(memory, tmp_path / "all.jsonl")
+        memory.admin.export(tmp_path / "all.jsonl")
     target.mkdir()
     (target / "index").symlink_to(mine)
     with pytest.raises(RecordIOError, match=r"index is a symbolic link.*move"):
@@ -212,7 +212,7 @@ def test_only_files_of_our_own_are_deleted(store: Path) -> None:
 
 def test_a_linked_staging_folder_is_left_alone(store: Path, mine: Path, tmp_path: Path) -> None:
     with Memory.open(store, embedder=embedder()) as memory:
-        export(memory, tmp_path / "all.jsonl")
+        memory.admin.export(tmp_path / "all.jsonl")
     before = state(mine)
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / HALF_IMPORT).symlink_to(mine)

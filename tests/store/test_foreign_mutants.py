@@ -21,9 +21,9 @@ import pytest
 
 from cvx.errors import CvxError, DamagedStoreError
 from cvx.memory import Memory
-from cvx.memory.doctor import repair
-from cvx.memory.transfer import export, import_export
+from cvx.memory.transfer import import_export
 from cvx.store import rows
+from cvx.store.doctor import repair
 from cvx.types import Cue
 from tests.counting import LOG, ROUND, size
 from tests.counting import tried as told_tried
@@ -58,7 +58,7 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> Path:
         kept = memory.record.query("SELECT name FROM model_state")
         assert {"weights", "recall:", "sources:"} <= {name for (name,) in kept}
         for ending in ("jsonl", "parquet", "duckdb"):
-            export(memory, folder / f"all.{ending}")
+            memory.admin.export(folder / f"all.{ending}")
     return folder
 
 
@@ -109,7 +109,7 @@ def use(folder: Path) -> bool:
                 lambda: memory.admin.quarantine(source="x"),
                 lambda: memory.as_of(recorded - 5).recall("rain"),
                 lambda: memory.learning.loop().recall(Cue(step="at the sink")),
-                lambda: export(memory, folder.with_name("again.jsonl")),
+                lambda: memory.admin.export(folder.with_name("again.jsonl")),
                 lambda: memory.erase([3]),
             ):
                 with suppress(CvxError):

@@ -10,9 +10,9 @@ import pytest
 
 from cvx.errors import DamagedStoreError, StoreVersionError
 from cvx.memory import Memory
-from cvx.memory.doctor import repair
 from cvx.store import Record, rows
 from cvx.store.database import describe
+from cvx.store.doctor import repair
 from cvx.store.doctor.findings import Check
 from cvx.store.schema import SET_ASIDE
 from tests.store import planted

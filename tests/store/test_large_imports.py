@@ -14,7 +14,7 @@ from cvx.embed import LexicalEmbedder
 from cvx.errors import CvxError, ExportError, RecordIOError
 from cvx.index import RawIndex
 from cvx.memory import Memory
-from cvx.memory.transfer import export, import_export
+from cvx.memory.transfer import import_export
 from cvx.store import Record
 from cvx.store.replica import Intake
 from cvx.store.transfer import importing
@@ -47,7 +47,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
         memory.add_many(f"note {at} of a long day in the house" for at in range(EVENTS))
         memory.add("a mug", aliases=["a cup"])
         for ending in ("jsonl", "parquet"):
-            export(memory, folder / f"all.{ending}")
+            memory.admin.export(folder / f"all.{ending}")
     return folder
 
 
@@ -187,7 +187,7 @@ def test_an_index_filled_while_events_are_stored_is_the_one_made_of_the_record(
 ) -> None:
     with opened(tmp_path / "m") as memory:
         fill(memory)
-        export(memory, tmp_path / "all.jsonl")
+        memory.admin.export(tmp_path / "all.jsonl")
     intakes, files = [], []
 
     def noted(header: Header) -> Intake | None:
@@ -209,7 +209,7 @@ def test_an_index_filled_while_events_are_stored_is_the_one_made_of_the_record(
 def test_an_export_that_says_too_much_of_itself_is_refused_as_before(tmp_path: Path) -> None:
     with opened(tmp_path / "m") as memory:
         _plain(memory)
-        export(memory, tmp_path / "all.jsonl")
+        memory.admin.export(tmp_path / "all.jsonl")
     told = (tmp_path / "all.jsonl").read_text()
     for before, after in (
         ('"events":60', '"events":9007199254740991'),

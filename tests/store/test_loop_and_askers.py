@@ -395,7 +395,7 @@ def test_what_others_made_of_a_memory_is_not_told_by_its_use(memory: Memory) -> 
     told = factors(loop, namespace="bob")[node]
     assert told["usage_success"][0] < 0.4
     assert factors(memory.learning.loop(), namespace="bob") == factors(loop, namespace="bob")
-    learned = {name: loop._models.scorer_of(name).weights for name in ("ana", "bob", "")}
+    learned = {name: loop.models.scorer_of(name).weights for name in ("ana", "bob", "")}
     assert {n: w.samples for n, w in learned.items() if w is not None} == {
         "ana": 0,
         "bob": 4,

@@ -256,7 +256,7 @@ def ask(
             if (left := tuple(step for step in one.steps if step.node in steps))
         ],
     )
-    view = loop.mdp_of(own)
+    view = loop.models.mdp_of(own)
     assert view is not None
     assert view.moves() == mdp.moves()
     if decision.region is not None:
@@ -265,7 +265,7 @@ def ask(
     # Counts of use.
     distrusted = record.quarantined_sources()
     taught = [one for one in told if one.source not in distrusted]
-    usage = loop.usage_of(own)
+    usage = loop.models.usage_of(own)
     assert usage is not None
     for node in {node for one in played for node in one.recalled}:
         assert usage.count(("node", node)) == pytest.approx(

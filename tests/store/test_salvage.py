@@ -19,8 +19,8 @@ from cvx.errors import (
     StoreVersionError,
 )
 from cvx.memory import Memory
-from cvx.memory.doctor import repair
 from cvx.store import rows
+from cvx.store.doctor import repair
 from tests.store import planted
 from tests.store.index_comparison import check
 from tests.store.processes import embedder
@@ -145,7 +145,7 @@ def test_a_repair_that_fails_leaves_nothing(template: Path, tmp_path: Path) -> N
 
 def test_a_repair_that_was_killed_left_no_empty_memory(template: Path, tmp_path: Path) -> None:
     code = (
-        "import os, sys; from cvx.memory.doctor import repair; from cvx.store import fulltext;"
+        "import os, sys; from cvx.store.doctor import repair; from cvx.store import fulltext;"
         "fulltext.refill = lambda db: os._exit(9); repair(sys.argv[1], sys.argv[2])"
     )
     told = [sys.executable, "-c", code, str(template), str(tmp_path / "new")]

@@ -19,8 +19,9 @@ from cvx.errors import (
     UnknownError,
 )
 from cvx.index import RawIndex
-from cvx.memory import Memory, doctor
+from cvx.memory import Memory
 from cvx.recall import Pipeline
+from cvx.store import doctor
 from cvx.types import Cue, Filter
 from tests.store.facade import memory
 from tests.store.processes import embedder

@@ -10,7 +10,7 @@ import pytest
 
 from cvx.errors import InvalidInputError, SettingsMismatchError
 from cvx.memory import Memory
-from cvx.memory.transfer import export, import_export
+from cvx.memory.transfer import import_export
 from tests.golden.make_store import FOLDER
 from tests.store.processes import embedder
 
@@ -61,7 +61,7 @@ def test_steps_of_an_episode_count_as_events_do(clock: str) -> None:
 def test_an_export_takes_the_settings_along(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m", embedder=embedder(), clock="turns") as memory:
         memory.add("a mug")
-        export(memory, tmp_path / "all.jsonl")
+        memory.admin.export(tmp_path / "all.jsonl")
     import_export(tmp_path / "copy", tmp_path / "all.jsonl")
     with Memory.open(tmp_path / "copy") as copy:
         assert copy.add("a cup").timestamp == 2

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cvx.memory import Memory
-from cvx.memory.transfer import export, import_export
+from cvx.memory.transfer import import_export
 from tests.store.processes import embedder
 
 
@@ -50,7 +50,7 @@ def test_an_export_is_on_the_disk_before_it_has_its_name(
     with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("a mug on the shelf")
         disk = Disk(monkeypatch)
-        export(memory, tmp_path / "out" / name)
+        memory.admin.export(tmp_path / "out" / name)
         assert disk.unsynced_names == []
         assert disk.holds(tmp_path / "out")
         assert disk.holds(tmp_path / "out" / name)
@@ -62,7 +62,7 @@ def test_the_folders_of_a_new_store_are_on_the_disk(
 ) -> None:
     with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
         memory.add("a mug on the shelf")
-        export(memory, tmp_path / "all.jsonl")
+        memory.admin.export(tmp_path / "all.jsonl")
     disk = Disk(monkeypatch)
     with Memory.open(tmp_path / "a" / "b" / "m", embedder=embedder()) as memory:
         memory.add("a mug")

@@ -16,8 +16,6 @@ from cvx.embed import LexicalEmbedder
 from cvx.errors import ExportError, FileError, SettingsMismatchError, StoreError
 from cvx.memory import Memory
 from cvx.memory.transfer import (
-    Origin,
-    export,
     from_duckdb,
     import_export,
     to_duckdb,
@@ -41,7 +39,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def exported(store: Path, path: Path) -> Path:
     with Memory.open(store, embedder=embedder()) as memory:
-        export(memory, path)
+        memory.admin.export(path)
     return path
 
 
@@ -119,7 +117,7 @@ def test_whatever_a_memory_holds_comes_back(
         for a, b, weight in links:
             if a != b and max(a, b) <= len(events):
                 memory.link(a, b, "caused", weight=weight, why="why", effect_first="allow")
-        export(memory, folder / f"all.{ending}")
+        memory.admin.export(folder / f"all.{ending}")
     import_export(folder / "copy", folder / f"all.{ending}")
     assert planted.contents(folder / "copy") == planted.contents(folder / "m")
 
@@ -129,7 +127,7 @@ def test_whatever_a_memory_holds_comes_back(
 def test_a_memory_in_ram_is_exported_too(tmp_path: Path, ending: str) -> None:
     memory = Memory(embedder=embedder())
     memory.add("a mug on a shelf", aliases=["a cup"])
-    export(memory, tmp_path / f"all.{ending}")
+    memory.admin.export(tmp_path / f"all.{ending}")
     import_export(tmp_path / "copy", tmp_path / f"all.{ending}")
     with Memory.open(tmp_path / "copy", embedder=embedder()) as copy:
         assert [hit.event.text for hit in copy.recall("cup") if hit.event] == ["a mug on a shelf"]
@@ -446,7 +444,7 @@ def test_a_core_and_a_memory_read_each_others_files(tmp_path: Path) -> None:
         for text in ("rain fell all night", "the rain flooded the cellar"):
             core.add_event(text)
     memory = Memory(embedder=embedder())
-    assert from_duckdb(memory, tmp_path / "core.duckdb", Origin(keep_vectors=True)) == [1, 2]
+    assert from_duckdb(memory, tmp_path / "core.duckdb", keep_vectors=True) == [1, 2]
     told = [(s.event.text, s.edge.why) for s in memory.why(2).steps]
     assert told == [("rain fell all night", "The drain was full.")]
     to_duckdb(memory, tmp_path / "back.duckdb")

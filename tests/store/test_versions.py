@@ -18,7 +18,7 @@ from cvx.errors import DuplicateKeyError, InvalidInputError, ReadOnlyError, Unkn
 from cvx.learn.decay import BlindDecay
 from cvx.memory import Memory
 from cvx.memory.reembed import reembed
-from cvx.memory.transfer import export, import_export
+from cvx.memory.transfer import import_export
 from cvx.recall.corpus import Corpus
 from cvx.scoring.usage import UsageTracker, Whose
 from cvx.types import Cue, Event, Vector
@@ -361,7 +361,7 @@ def test_histories_survive_snapshots_reopening_and_an_export(tmp_path: Path) -> 
                 marks.append((time, {number: said[-1] for number, said in known.items()}))
     assert check(tmp_path / "m", deep=True).findings == ()
     with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
-        export(memory, tmp_path / "all.jsonl")
+        memory.admin.export(tmp_path / "all.jsonl")
     import_export(tmp_path / "copy", tmp_path / "all.jsonl")
     assert check(tmp_path / "copy", deep=True).findings == ()
     for name in ("m", "copy"):

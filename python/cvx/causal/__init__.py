@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from cvx.causal.judges import NoJudge as NoJudge
     from cvx.causal.judges import Pair as Pair
     from cvx.causal.judges import RuleJudge as RuleJudge
-    from cvx.causal.judges import ServerJudge as ServerJudge
     from cvx.causal.linker import CauseSearch as CauseSearch
     from cvx.causal.memory_core import CausalMemoryCore as CausalMemoryCore
     from cvx.causal.memory_core_duckdb import CoreEvent as CoreEvent
@@ -63,7 +62,6 @@ _HOME = {
     "Reflector": "reflection",
     "RuleImportance": "reflection",
     "RuleJudge": "judges",
-    "ServerJudge": "judges",
     "Story": "narrative",
     "Vitality": "forgetting",
     "Walk": "walk",

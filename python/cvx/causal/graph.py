@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, cast
 
@@ -402,23 +402,21 @@ class CausalGraph:
         MissingExtraError
             networkx is not installed (extra ``causal``).
         """
-        with needs("causal"):
-            import networkx as nx  # type: ignore[import-untyped]
-        copy = nx.DiGraph()
-        names = []
-        for event in self:
-            copy.add_node(
-                event.id,
-                text=event.text,
-                tick=event.tick,
-                kind=event.kind,
-                institution_id=event.institution_id,
-            )
-            names.append(event.id)
-        for link in self.data.links(names, backward=False):
-            known = copy.edges.get((link.cause, link.effect), {}).get("weight", -1.0)
-            if link.weight > known:
-                copy.add_edge(
-                    link.cause, link.effect, weight=link.weight, kind=link.kind, why=link.why
-                )
-        return copy
+        events = [*self]
+        return digraph(events, self.data.links([one.id for one in events], backward=False))
+
+
+def digraph(events: Iterable[CausalEvent], links: Iterable[Edge]) -> Any:
+    """Return events and links as networkx has them; see ``CausalGraph.to_networkx``."""
+    with needs("causal"):
+        import networkx as nx  # type: ignore[import-untyped]
+    made = nx.DiGraph()
+    for event in events:
+        made.add_node(event.id, **{name: event[name] for name in _OF_A_NODE})
+    for link in sorted(links, key=lambda link: link.weight):
+        told = {"kind": link.kind, "weight": link.weight, "why": link.why, "state": link.state}
+        made.add_edge(link.cause, link.effect, **told)
+    return made
+
+
+_OF_A_NODE = ("text", "tick", "kind", "institution_id")

@@ -20,6 +20,7 @@ from cvx.types import Edge, EventId
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.axes import Axes
 
 _STARTERS = """
 a an the this that these those it he she they we there my our your his her its their some all both
@@ -496,11 +497,21 @@ def _draw(story: Story, path: Path) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     columns = _columns(story)
-    tallest = max(map(len, columns.values()))
-    width, height = min(_WIDEST, 2.6 * len(columns) + 0.6), min(_TALLEST, 1.3 * tallest + 0.8)
+    width = min(_WIDEST, 2.6 * len(columns) + 0.6)
+    height = min(_TALLEST, 1.3 * max(map(len, columns.values())) + 0.8)
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    draw_story(story, figure.add_subplot())
+    try:
+        figure.savefig(path, dpi=110)
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path} cannot be written ({error}): give a .png, .svg or .pdf") from error
+
+
+def draw_story(story: Story, axes: Axes) -> None:
+    """Draw causes to the left of an event, consequences to its right; surer links thicker."""
+    columns = _columns(story)
+    tallest = max(map(len, columns.values()))
     axes.axis("off")
     places, boxes = {}, {}
     for column, events in columns.items():
@@ -532,10 +543,6 @@ def _draw(story: Story, path: Path) -> None:
             axes.annotate("", xy=places[link.effect], xytext=places[link.cause], arrowprops=arrow)
     axes.set_xlim(min(columns) - 0.6, max(columns) + 0.6)
     axes.set_ylim(-tallest / 2 - 0.2, tallest / 2 + 0.2)
-    try:
-        figure.savefig(path, dpi=110)
-    except (OSError, ValueError) as error:
-        raise FileError(f"{path} cannot be written ({error}): give a .png, .svg or .pdf") from error
 
 
 def _columns(story: Story) -> dict[int, list[EventId]]:

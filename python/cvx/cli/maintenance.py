@@ -223,8 +223,8 @@ def doctor(
     Looking changes nothing and needs no embedder. A repair writes a new store of all that can be
     read and is right; move the old folder away and the new one to its place.
     """
-    from cvx.memory.doctor import check
-    from cvx.memory.doctor import repair as save
+    from cvx.store.doctor import check
+    from cvx.store.doctor import repair as save
 
     folder = folder_of(store)
     if repair is not None:

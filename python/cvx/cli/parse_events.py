@@ -4,55 +4,26 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import NoneType
 from typing import Any
 
 import typer
 
-from cvx.arguments import wrong
+from cvx.arguments import a_mapping, a_text, some_texts
 from cvx.cli.console import timestamp_of
 from cvx.errors import FileError, InvalidInputError
 from cvx.memory.write_verbs import sound
 from cvx.types import Event
 from cvx.validation import DEEPEST
 
-_NAMES = {"timestamp": "time", "entity_id": "entity", "effect_text": "text", "id": None}
+_NAMES = {"timestamp": "time", "entity_id": "entity", "effect_text": "text"}
 """Other names that exports and other programs give to the same; an id is given by the store."""
-_Kind = tuple[tuple[type, ...], str]
-_STRING: _Kind = (str,), "a string"
-_NAME: _Kind = (str, NoneType), "a string"
-_NUMBER: _Kind = (int, float, NoneType), "a number"
-_STRINGS: _Kind = (list,), "a list of strings"
-_KINDS: dict[str, _Kind] = {
-    "text": _STRING,
-    "namespace": _STRING,
-    "kind": _STRING,
-    "source": _STRING,
-    "visibility": _STRING,
-    "entity": _NAME,
-    "action": _NAME,
-    "key": _NAME,
-    "reward": _NUMBER,
-    "salience": _NUMBER,
-    "trust": _NUMBER,
-    "tags": _STRINGS,
-    "aliases": _STRINGS,
-    "metadata": ((dict,), "a JSON object"),
-    "time": ((int, str, NoneType), "an integer or a date"),
-    "vector": ((list, NoneType), "a list of numbers"),
-}
-"""What a line may say, of which types, and what to give instead of another."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """Events, and the further words for each."""
-
-    events: Sequence[Event]
-    aliases: Sequence[Sequence[str]]
+_KEYS = (
+    *("text", "entity", "time", "tags", "aliases", "metadata", "namespace", "key", "action"),
+    *("reward", "salience", "kind", "source", "trust", "visibility", "vector"),
+)
+"""What a line may say."""
 
 
 def from_options(pairs: Iterable[str]) -> dict[str, Any]:
@@ -84,8 +55,10 @@ def from_options(pairs: Iterable[str]) -> dict[str, Any]:
     return out
 
 
-def read_lines(file: Path | None, text: str | None, given: Mapping[str, Any], now: int) -> Lines:
-    """Read what is to be remembered, completely, before anything is stored.
+def read_lines(
+    file: Path | None, text: str | None, given: Mapping[str, Any], now: int
+) -> tuple[list[Event], list[list[str]]]:
+    """Return the events to be remembered, and the further words for each; checked before.
 
     Parameters
     ----------
@@ -120,10 +93,13 @@ def read_lines(file: Path | None, text: str | None, given: Mapping[str, Any], no
         raise InvalidInputError(f"{file} has no line: give one JSON object a line")
     events, aliases = [], []
     for place, row in rows:
-        whole = {**given, **_named(row, place)}
-        events.append(_event(whole, place, now))
-        aliases.append(whole["aliases"])
-    return Lines(events, aliases)
+        try:
+            whole = {**given, **_named(row)}
+            aliases.append(some_texts("aliases", whole["aliases"]))
+            events.append(_event(whole, now))
+        except InvalidInputError as error:
+            raise type(error)(f"{place}: {error}") from error
+    return events, aliases
 
 
 def _raw(file: Path) -> list[str]:
@@ -152,51 +128,28 @@ def _parsed(raw: str, place: str) -> dict[str, Any]:
     return row
 
 
-def _named(row: Mapping[str, Any], place: str) -> dict[str, Any]:
-    out = {}
-    for key, value in row.items():
-        name = _NAMES.get(key, key)
-        if name is None:
-            continue
-        if name not in _KINDS:
-            raise InvalidInputError(
-                f"{place} has {key!r}: known are {', '.join(sorted(_KINDS))}; put the rest into "
-                "metadata"
-            )
-        out[name] = value
-    return out
+def _named(row: Mapping[str, Any]) -> dict[str, Any]:
+    named = {_NAMES.get(key, key): value for key, value in row.items() if key != "id"}
+    if odd := sorted(named.keys() - {*_KEYS}):
+        known = ", ".join(sorted(_KEYS))
+        raise InvalidInputError(
+            f"{odd[0]!r} is no key: known are {known}; put the rest into metadata"
+        )
+    return named
 
 
-def _event(row: dict[str, Any], place: str, now: int) -> Event:
+def _event(row: dict[str, Any], now: int) -> Event:
     entity = row["entity"]
     if isinstance(entity, int) and not isinstance(entity, bool) and entity >= 0:
         # As other programs number them, and as cvx did: 0 was nobody.
         row["entity"] = str(entity) if entity else None
-    for name, kind in _KINDS.items():
-        _check(row.get(name), name, kind, place)
-    if not row["text"].strip():
-        raise InvalidInputError(f"{place}: text is empty: give something to remember")
-    fields = {name: row[name] for name in _KINDS if name not in ("aliases", "time", "vector")}
-    fields["tags"] = tuple(fields["tags"])
-    try:
-        return sound(
-            Event(
-                **fields,
-                timestamp=_time(row["time"], now),
-                vector=_vector(row.get("vector")),
-            )
-        )
-    except InvalidInputError as error:
-        raise type(error)(f"{place}: {error}") from error
-
-
-def _check(value: object, name: str, kind: _Kind, place: str) -> None:
-    types, wanted = kind
-    good = isinstance(value, types) and not isinstance(value, bool)
-    if isinstance(value, list) and name != "vector":
-        good = good and all(isinstance(one, str) for one in value)
-    if not good:
-        raise wrong(f"{place}: {name}", value, wanted)
+    if not a_text("text", row["text"]).strip():
+        raise InvalidInputError("text is empty: give something to remember")
+    fields = {name: row[name] for name in _KEYS if name not in ("aliases", "time", "vector")}
+    fields["tags"] = tuple(some_texts("tags", row["tags"]))
+    a_mapping("metadata", row["metadata"])
+    time, vector = _time(row["time"], now), _vector(row.get("vector"))
+    return sound(Event(**fields, timestamp=time, vector=vector))
 
 
 def _time(value: int | str | None, now: int) -> int:

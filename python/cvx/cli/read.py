@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -324,22 +325,16 @@ def eval_(
         typer.Argument(help="JSON Lines: query, gold (event ids or keys); see docs/evaluation.md."),
     ],
     tune: Annotated[
-        bool, typer.Option("--tune", help="Fit the weights to a part, measure on the other.")
+        bool,
+        typer.Option("--tune", help="Fit the weights; each question measures those of others."),
     ] = False,
-    train: Annotated[
-        list[str] | None,
-        typer.Option(help="A group to fit to; may be repeated. Default: a seeded half."),
-    ] = None,
-    floor: Annotated[
-        bool, typer.Option("--floor", help="Calibrate when to answer nothing, on the same part.")
-    ] = False,
+    folds: Annotated[int, typer.Option(min=2, help="With --tune: in so many parts.")] = 5,
     at: Annotated[
         list[int] | None, typer.Option("--at", help="Where rankings are cut; default 5, 10, 20.")
     ] = None,
     save: Annotated[
-        bool, typer.Option("--save", help="Let the store recall with what was fitted.")
+        bool, typer.Option("--save", help="Let the store recall with what was fitted to all.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of the split and of the intervals.")] = 0,
     store: Store = None,
     embedder: EmbedderSpec = None,
     json: Json = False,
@@ -348,32 +343,28 @@ def eval_(
 
     For example:
       cvx eval questions.jsonl
-      cvx eval questions.jsonl --tune --floor --save
+      cvx eval questions.jsonl --tune --save
     """
     from cvx import evaluation as ev
 
-    if save and not (tune or floor):
-        raise typer.BadParameter("--save keeps what was fitted: give --tune, --floor or both")
-    asked = ev.read_labels(labels)
+    if save and not tune:
+        raise typer.BadParameter("--save keeps what was fitted: give --tune too")
+    asked, cuts, tuning = ev.read_labels(labels), at or ev.AT, None
     with opened(store, embedder, reads=not save) as memory:
-        found = ev.evaluate(
-            memory, asked, tune=tune, train=train, floor=floor, at=at or (5, 10, 20), seed=seed
-        )
-        if save:
-            memory.learning.recall_with(
-                None if found.tuned is None else found.tuned.weights, found.answerable
-            )
+        gold = ev.resolved(memory, asked)
+        rankers = {**ev.baselines(memory), "this memory": ev.recalling(memory)}
+        measured = [ev.measure(name, one, asked, gold, at=cuts) for name, one in rankers.items()]
+        if tune:
+            tuning = ev.cross_validated(memory, asked, gold, folds, at=cuts)
+            measured.append(replace(tuning.after, name="tuned"))
+        if tuning is not None and save:
+            memory.learning.recall_with(tuning.weights)
     if json:
-        emit(found.as_json())
+        told = {} if tuning is None else {"weights": dict(tuning.weights)}
+        emit({"measured": [ev.as_json(one) for one in measured], **told})
         return
-    for row in ev.table(found.measured).splitlines():
+    for row in ev.table(measured).splitlines():
         line(row)
-    for name, value in found.fitted().items():
+    if tuning is not None:
         line()
-        line(f"{name}: {_fitted_line(value)}")
-
-
-def _fitted_line(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {part}" for key, part in value.items())
-    return str(value)
+        line("weights: " + ", ".join(f"{name} {one}" for name, one in tuning.weights.items()))

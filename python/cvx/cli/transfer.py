@@ -44,12 +44,10 @@ def export(
     The name ends in .jsonl, .parquet (it becomes a folder) or .duckdb. Vectors, links, aliases,
     episodes, counts, decisions and history are in it; cvx import makes the same memory again.
     """
-    from cvx.memory.transfer import export as write
-
     if json and str(path) == "-":
         raise typer.BadParameter("--json and - both want stdout: give a file, or leave out --json")
     with opened(store, embeds=False, reads=True) as memory, progress("exporting") as tick:
-        header = write(memory, path, format=format, progress=tick)
+        header = memory.admin.export(path, format=format, progress=tick)
     told = {"path": str(path), "rows": dict(header.counts), "embedder": header.meta["embedder"]}
     if json:
         emit(told)
@@ -131,7 +129,7 @@ def _import_foreign(
     import numpy as np
 
     from cvx.integrations import migration
-    from cvx.memory.transfer import Origin, from_duckdb
+    from cvx.memory.transfer import from_duckdb
 
     named = [one.partition("=") for one in fields]
     if not all(name and field for name, _, field in named):
@@ -154,7 +152,11 @@ def _import_foreign(
             made = migration.from_jsonl(own, path, **{name: field for name, _, field in named})
         elif origin == "core":
             with progress("importing") as tick:
-                made = np.array(from_duckdb(memory, path, Origin(namespace, vectors), tick))
+                made = np.array(
+                    from_duckdb(
+                        memory, path, namespace=namespace, keep_vectors=vectors, progress=tick
+                    )
+                )
         else:
             raise typer.BadParameter(f"--from is {origin!r}: give mem0, chroma, jsonl or core")
         ids = made.tolist()

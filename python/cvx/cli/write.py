@@ -22,8 +22,8 @@ from cvx.cli.console import (
 )
 
 if TYPE_CHECKING:
-    from cvx.cli.parse_events import Lines
     from cvx.memory import Memory
+    from cvx.types import Event
 
 
 _AT_ONCE = 256
@@ -92,9 +92,9 @@ def add(
         "trust": trust,
         "visibility": visibility,
     }
-    lines = read_lines(file, text, given, time_ns() // 1000)
+    events, aliases = read_lines(file, text, given, time_ns() // 1000)
     with opened(store, embedder, create=True) as memory:
-        ids = _store(memory, lines)
+        ids = _store(memory, events, aliases)
     if json:
         emit({"ids": ids, "added": len(ids)})
     else:
@@ -102,10 +102,9 @@ def add(
         line(f"remembered {shown}")
 
 
-def _store(memory: Memory, lines: Lines) -> list[int]:
+def _store(memory: Memory, events: list[Event], aliases: list[list[str]]) -> list[int]:
     from dataclasses import replace
 
-    events = list(lines.events)
     missing = [place for place, event in enumerate(events) if event.vector is None]
     with progress("embedding") as tick:
         for at in range(0, len(missing), _AT_ONCE):
@@ -114,7 +113,7 @@ def _store(memory: Memory, lines: Lines) -> list[int]:
             for place, vector in zip(some, vectors, strict=True):
                 events[place] = replace(events[place], vector=vector)
             tick(min(at + _AT_ONCE, len(missing)), len(missing))
-    ids: list[int] = memory.add_many(events, aliases=lines.aliases).tolist()
+    ids: list[int] = memory.add_many(events, aliases=aliases).tolist()
     return ids
 
 

@@ -2,12 +2,13 @@
 
 A labelled file says which events answer which question (`labels`). `measure` asks a ranker every
 question and returns recall, nDCG, reciprocal rank, empties, tokens and calibration with intervals;
-`baselines` are what to compare with; `tune` fits weights on one part of the groups for measuring on
-the other; `calibrated_floor` learns when to answer nothing. The command is ``cvx eval``.
+`baselines` are what to compare with; `tune` fits weights to some groups of questions, so that the
+others measure them. The command is ``cvx eval``.
 """
 
 from cvx.evaluation.labels import Label, read_labels
 from cvx.evaluation.metrics import (
+    AT,
     Answer,
     Interval,
     Ranker,
@@ -20,38 +21,24 @@ from cvx.evaluation.metrics import (
     resolved,
     table,
 )
-from cvx.evaluation.tuning import (
-    Evaluation,
-    FittedWeights,
-    calibrated_floor,
-    evaluate,
-    foreign_cues,
-    foreign_labels,
-    split,
-    tables,
-    tune,
-)
+from cvx.evaluation.tuning import Tuning, cross_validated, tables, tune
 
 __all__ = [
+    "AT",
     "Answer",
-    "Evaluation",
-    "FittedWeights",
     "Interval",
     "Label",
     "Ranker",
     "Report",
+    "Tuning",
     "as_json",
     "baselines",
-    "calibrated_floor",
-    "evaluate",
-    "foreign_cues",
-    "foreign_labels",
+    "cross_validated",
     "interval",
     "measure",
     "read_labels",
     "recalling",
     "resolved",
-    "split",
     "table",
     "tables",
     "tune",

@@ -205,6 +205,8 @@ class ActiveMemory:
         Numbers episodes, and has the closed ones.
     history : EpisodeLookup
         The closed episodes, by the nodes of their steps.
+    models : LearnedModels
+        The closed episodes and what they taught, which it shares with ``memory.episode``.
     unlearned : int
         How often something was put away, brought back or erased: whoever learned from
         ``readable`` episodes learns anew when it has changed.
@@ -296,7 +298,7 @@ class ActiveMemory:
         self.success_above = success_above
         self.action_type = action_type
         self.on_render: Callable[[str, str, Sequence[int]], None] | None = None
-        self._models = LearnedModels(
+        self.models = LearnedModels(
             index,
             self.record,
             Rules(
@@ -315,15 +317,15 @@ class ActiveMemory:
             clock=clock,
         )
         self._ranker = Ranker(
-            self._models,
+            self.models,
             self.embedder,
             edge_boost,
             temporal_context,
             pool,
             1.0 if clock is None else HOUR_US,
         )
-        self.usage, self.decay = self._models.usage, self._models.decay
-        self.recorder, self.history = self._models.recorder, self._models.history
+        self.usage, self.decay = self.models.usage, self.models.decay
+        self.recorder, self.history = self.models.recorder, self.models.history
         self._open: dict[int, OpenEpisode] = {}
         self._closed: set[int] = set()
         self._current: OpenEpisode | None = None
@@ -331,39 +333,26 @@ class ActiveMemory:
     @property
     def mdp(self) -> RegionMDP | None:
         """The region model, as given or made; it learns when it is asked for first."""
-        return self._models.mdp
-
-    def usage_of(self, namespace: str) -> UsageTracker | None:
-        """Return what a namespace may know of the counts of use."""
-        return self._models.usage_of(namespace)
-
-    def mdp_of(self, namespace: str) -> RegionMDP | None:
-        """Return what the region model knows of the episodes that a namespace may read."""
-        return self._models.mdp_of(namespace)
+        return self.models.mdp
 
     @property
     def scorer(self) -> Scorer | None:
         """What makes the score for the loop's own namespace."""
-        return self._models.scorer_of().scorer
+        return self.models.scorer_of().scorer
 
     @scorer.setter
     def scorer(self, scorer: Scorer | None) -> None:
-        self._models.scorer_of().scorer = scorer
+        self.models.scorer_of().scorer = scorer
 
     @property
     def weights(self) -> LearnedWeights | None:
         """What the episodes of the loop's own namespace have taught of the scorer's weights."""
-        return self._models.scorer_of().weights
-
-    @property
-    def models(self) -> LearnedModels:
-        """The closed episodes and what they taught, which it shares with ``memory.episode``."""
-        return self._models
+        return self.models.scorer_of().weights
 
     @property
     def unlearned(self) -> int:
         """How often something was put away, brought back or erased."""
-        return self._models.unlearned
+        return self.models.unlearned
 
     @property
     def episodes(self) -> Sequence[Episode]:
@@ -380,11 +369,7 @@ class ActiveMemory:
         namespace : str, optional
             Who asks; default the loop's own.
         """
-        return self._models.readable(self.namespace if namespace is None else namespace)
-
-    def episode_of(self, hit: Hit) -> Episode | None:
-        """Return the whole episode that a hit is a step of, None if it came from elsewhere."""
-        return self.history.episode(hit.node)
+        return self.models.readable(self.namespace if namespace is None else namespace)
 
     def catch_up(self) -> None:
         """Learn from the episodes that others closed in the same record meanwhile.
@@ -394,11 +379,11 @@ class ActiveMemory:
         StoreError
             What this loop has learned from was taken back.
         """
-        self._models.catch_up()
+        self.models.catch_up()
 
     def notice(self) -> None:
         """Leave out what was put away or erased in the record since, and take back the rest."""
-        self._models.notice()
+        self.models.notice()
 
     def begin(
         self,
@@ -417,8 +402,8 @@ class ActiveMemory:
 
         The namespace is by default the loop's own: it is who asks, and who learns.
         """
-        self._models.catch_up()
-        with self._models.mutex:
+        self.models.catch_up()
+        with self.models.mutex:
             run = self.recorder.begin(
                 goal,
                 task_type,
@@ -514,22 +499,24 @@ class ActiveMemory:
         if distinct == "default":
             distinct = self.distinct
         number, k = self.record.take_decision_number(), k or self.k
-        self._models.asked = number
+        self.models.asked = number
         most = k if self.order is None else k * self._ranker.pool
         # What was found must still be there when it is read.
         with self.record.reading():
-            found = self._ranker.rank(cue, where, most, asker=asker, distinct=distinct)
-        hits, chances, drawn = found.hits, None, None
+            found, scores, region = self._ranker.rank(
+                cue, where, most, asker=asker, distinct=distinct
+            )
+        hits, chances, drawn = found, None, None
         if self.order is not None:
-            hits, chances = self.order.draw(found.hits, k, number)
-            drawn = drawn_from(found.hits, hits, chances)
+            hits, chances = self.order.draw(found, k, number)
+            drawn = drawn_from(found, hits, chances)
         return Decision(
             number,
             cue,
             tuple(hits),
-            tuple(found.action_scores),
+            tuple(scores),
             None if run is None else run.episode_id,
-            found.region,
+            region,
             propensities=chances,
             namespace=asker,
             drawn_from=drawn,
@@ -568,7 +555,7 @@ class ActiveMemory:
             )
         self.notice()
         strategy: Sequence[str] = ()
-        region, mdp = decision.region, self.mdp_of(decision.namespace)
+        region, mdp = decision.region, self.models.mdp_of(decision.namespace)
         # A decision may be older than the regions in force.
         if mdp is not None and region is not None and mdp.knows(region):
             strategy = mdp.strategy_for(region, decision.cue.task_type)
@@ -587,12 +574,12 @@ class ActiveMemory:
 
     def _still_told(self, decision: Decision) -> Decision:
         """Return a decision without what was put away or erased after it was made."""
-        if decision.decision_id > self._models.outdated:
+        if decision.decision_id > self.models.outdated:
             return decision
         away, region, mdp = (
             self.history.away,
             decision.region,
-            self.mdp_of(decision.namespace),
+            self.models.mdp_of(decision.namespace),
         )
         known: dict[str, float] = {}
         if mdp is not None and region is not None and mdp.knows(region):
@@ -604,7 +591,7 @@ class ActiveMemory:
         )
 
     def _label(self, hit: Hit) -> str:
-        episode = self.episode_of(hit)
+        episode = self.history.episode(hit.node)
         if episode is None:
             return "event"
         won = episode.reward is not None and episode.reward > self.success_above
@@ -804,7 +791,7 @@ class ActiveMemory:
         exposure = a_share("exposure", exposure)
         self._running(run)
         try:
-            return self._models.close(run, reward, exposure)
+            return self.models.close(run, reward, exposure)
         finally:
             if run.closed:
                 self._end(run)
@@ -959,7 +946,7 @@ class ActiveMemory:
         with self.record.transaction() as write:
             # Nodes are named as they are while nobody else writes.
             self.catch_up()
-            edges = region_edges(self._models, self.namespace, min_moves)
+            edges = region_edges(self.models, self.namespace, min_moves)
             wanted = {(edge.from_node, edge.to_node) for edge in edges}
             write.remove_links(
                 (edge.from_node, edge.to_node, REGION)
@@ -1005,7 +992,7 @@ class ActiveMemory:
         dict of int to float
             The restored rewards, by node.
         """
-        return self._models.reset_decay(nodes)
+        return self.models.reset_decay(nodes)
 
     def stats(self) -> dict[str, Any]:
         """Return how much was learned, on what it rests, and how its predictions turned out.

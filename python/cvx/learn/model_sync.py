@@ -155,7 +155,8 @@ class LearnedModels:
     def _open(self, clock: Callable[[], int] | None) -> None:
         """Take in what the record has, and the index besides."""
         self._note_block()
-        replica = self.record.follower_of(self.index)
+        following = (one for one in self.record.followers if isinstance(one, Replica))
+        replica = next((one for one in following if one.index is self.index), None)
         if replica is None:
             replica = Replica(self.record, None, (self.index, 0))
         self._seen = self._noticed = self.record.tail().seq

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from cvx.embed import Embedder, embed_query
-from cvx.errors import InvalidVectorError
 from cvx.learn.attribution import features_of
 from cvx.learn.edges import edge_bonus
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.scoring import Scorer, ScoringContext, UsageTracker
 from cvx.store.namespaces import reads
 from cvx.types import Cue, Decision, Filter, Hit, Vector
+from cvx.validation import storable_vector
 
 if TYPE_CHECKING:
     from cvx.learn.model_sync import LearnedModels
@@ -26,25 +26,6 @@ Distinct: TypeAlias = Literal["episode", "entity"]
 
 _MOST_CANDIDATES = 4096
 """A search that was widened to so many is not widened again."""
-
-
-@dataclass(frozen=True, slots=True)
-class RankedHits:
-    """What a loop has to say about a cue: hits, and kinds of action.
-
-    Parameters
-    ----------
-    hits : list of Hit
-        Best first.
-    action_scores : list of (str, float)
-        Kinds of action with their chance of success, best first.
-    region : int, optional
-        Where the cue lies, once anything was learned.
-    """
-
-    hits: list[Hit]
-    action_scores: list[tuple[str, float]]
-    region: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +65,8 @@ class Ranker:
 
     def checked(self, vector: Vector) -> Vector:
         """Refuse what the index would refuse, at the step rather than at the end of the episode."""
-        index, row = self.models.index, np.asarray(vector, dtype=np.float32)
-        if row.shape != (index.dim,):
-            raise InvalidVectorError(
-                f"the vector has shape {row.shape}, the index holds ({index.dim},): embed it "
-                "with the model the index was built with"
-            )
-        if not np.isfinite(row).all():
-            raise InvalidVectorError("the vector holds NaN or infinity: give finite numbers")
-        if index.metric == "cosine" and not row.any():
-            raise InvalidVectorError("the vector is zero and has no direction: give another one")
-        return row
+        index = self.models.index
+        return storable_vector("the vector", vector, index.dim, index.metric)
 
     def rank(
         self,
@@ -104,8 +76,10 @@ class Ranker:
         *,
         asker: str,
         distinct: Distinct | None,
-    ) -> RankedHits:
-        """Search, score and rank.
+    ) -> tuple[list[Hit], list[tuple[str, float]], int | None]:
+        """Return hits and kinds of action with their chance, best first, and the cue's region.
+
+        The region is None until something was learned.
 
         Parameters
         ----------
@@ -132,7 +106,7 @@ class Ranker:
             n, found = self._search(cue.vector, wanted, where)
             hits = self._ranked(asker, found, context, k, distinct)
             if len(hits) >= k or n < wanted or wanted >= _MOST_CANDIDATES:
-                return RankedHits(hits, scores, region)
+                return hits, scores, region
             wanted *= 4
 
     def _search(self, vector: Vector, n: int, where: Filter) -> tuple[int, list[Hit]]:

@@ -280,7 +280,29 @@ class Admin:
         format: str | None = None,  # noqa: A002
         progress: Callable[[int, int], None] | None = None,
     ) -> Header:
-        """Write everything that the store knows to a file; see ``cvx.memory.transfer.export``."""
+        """Write everything that the store knows to a file, so that an import loses nothing.
+
+        What others write meanwhile is not in it.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to; there must be nothing. For Parquet it becomes a folder.
+        format : {"jsonl", "parquet", "duckdb"}, optional
+            By default what the name ends in.
+        progress : callable, optional
+            Is told (rows written, of how many).
+
+        Returns
+        -------
+        Header
+            What was written.
+
+        Raises
+        ------
+        InvalidInputError, FileError, DamagedStoreError, MissingExtraError
+            As for ``cvx.store.transfer.export_record``.
+        """
         from cvx.store.transfer import export_record
 
         # What was recalled last may not be written down yet. Where it cannot be, such as on a disk

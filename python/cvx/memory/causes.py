@@ -20,7 +20,7 @@ from cvx.arguments import (
 )
 from cvx.causal import Story as Told
 from cvx.causal.evidence import Evidence
-from cvx.causal.graph import CausalGraph
+from cvx.causal.graph import CausalGraph, digraph
 from cvx.causal.graph_data import HIDDEN, GraphInRecord
 from cvx.causal.judges import as_judge
 from cvx.causal.linker import Linker
@@ -28,7 +28,6 @@ from cvx.causal.reflection import KINDS, Reflector
 from cvx.causal.walk import Reached
 from cvx.errors import UnjudgedWarning, warn
 from cvx.escaping import html_text
-from cvx.extras import needs
 from cvx.memory.namespace_access import Identity
 from cvx.memory.resources import Resources, noun_repr
 from cvx.memory.write_verbs import add_events
@@ -431,23 +430,14 @@ class Story(list[Event]):
         return self.told.frame()
 
     def to_networkx(self) -> Any:
-        """Return a ``networkx.DiGraph``: events with their fields, links with weight and reason.
+        """Return a ``networkx.DiGraph``; see ``CausalGraph.to_networkx``.
 
         Raises
         ------
         MissingExtraError
             networkx is not installed.
         """
-        with needs("causal"):
-            import networkx as nx  # type: ignore[import-untyped]
-
-        made = nx.DiGraph()
-        for event in (self.of, *self):
-            made.add_node(event.id, text=event.text, timestamp=event.timestamp, entity=event.entity)
-        for edge in (*self.told.causes, *self.told.effects):
-            told = {"kind": edge.kind, "weight": edge.weight, "why": edge.why, "state": edge.state}
-            made.add_edge(edge.cause, edge.effect, **told)
-        return made
+        return digraph(self.told.events.values(), (*self.told.causes, *self.told.effects))
 
     def draw(self, path: str | Path) -> None:
         """Write it as a picture; see ``cvx.causal.Story.draw``."""

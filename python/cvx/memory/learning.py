@@ -13,7 +13,6 @@ from cvx.arguments import (
     are_several,
     checked,
     number,
-    one_of,
     optional,
     some_events,
     some_texts,
@@ -30,7 +29,6 @@ from cvx.memory.recall_verbs import RECALL, RecallVerbs, asker_of
 from cvx.memory.resources import Resources, noun_repr
 from cvx.recall import Candidates, Pipeline
 from cvx.recall.context import Context
-from cvx.recall.floor import Answerable
 from cvx.recall.trace import Hits
 from cvx.scoring import (
     Calibration,
@@ -55,8 +53,6 @@ if TYPE_CHECKING:
     from cvx.learn.region_mdp import RegionMDP
     from cvx.memory.memory import Memory
     from cvx.scoring import UsageTracker
-
-_answerable = one_of(Answerable, called="an Answerable, as calibrated_floor returns it")
 
 
 @explains(lambda learning: learning._shared.record)
@@ -93,28 +89,22 @@ class Learning:
         self._identity.need_root("pipeline")
         self._recaller.keep_pipeline(pipeline)
 
-    @checked(weights=optional(some_weights), answerable=optional(_answerable))
-    def recall_with(
-        self, weights: Mapping[str, float] | None = None, answerable: Answerable | None = None
-    ) -> None:
-        """Store the weights and the calibrated floor that this memory recalls with from now on.
+    @checked(weights=optional(some_weights))
+    def recall_with(self, weights: Mapping[str, float] | None = None) -> None:
+        """Store the weights that this memory recalls with from now on.
 
         Parameters
         ----------
         weights : mapping of str to float, optional
             Of the signals; default the shipped ones, or those of the preset.
-        answerable : Answerable, optional
-            When to answer nothing. It holds for the embedder it was calibrated with: a memory that
-            moves to another one recalls without it.
 
         Raises
         ------
         InvalidInputError
-            Weights that are empty, not finite, or of no signal; a floor without weights of the
-            signals in a memory with a preset. Nothing is stored.
+            Weights that are empty, not finite, or of no signal. Nothing is stored.
         """
         self._identity.need_root("recall_with")
-        self._recaller.keep_weights(weights, answerable)
+        self._recaller.keep_weights(weights)
 
     def reset(self, what: str = "recall") -> None:
         """Forget what was learned, in the namespace of whoever asks.
@@ -177,15 +167,13 @@ class Learning:
         """What each signal weighs in a recall: as shipped, or as they were tuned or set."""
         return dict(self.pipeline.weighting.weights)
 
-    @checked(weights=optional(some_weights), answerable=optional(_answerable))
-    def weighed(
-        self, weights: Mapping[str, float] | None = None, answerable: Answerable | None = None
-    ) -> Pipeline:
+    @checked(weights=optional(some_weights))
+    def weighed(self, weights: Mapping[str, float] | None = None) -> Pipeline:
         """Return how this memory would recall after ``recall_with``; nothing is stored.
 
         Parameters and errors are those of ``recall_with``.
         """
-        return self._recaller.weighed(weights, answerable)
+        return self._recaller.weighed(weights)
 
     @checked(weights=optional(some_weights))
     def evaluate(

@@ -34,7 +34,6 @@ from cvx.memory.settings import (
     fitted,
     pipeline_state,
     preset_of,
-    setting,
     stored,
     stored_at,
     weights_state,
@@ -42,7 +41,7 @@ from cvx.memory.settings import (
 from cvx.recall import Candidates, Floor, Pipeline
 from cvx.recall.context import Context, Served, events_of
 from cvx.recall.corpus import Corpus
-from cvx.recall.floor import Answerable, shipped_floor
+from cvx.recall.floor import shipped_floor
 from cvx.recall.pipeline import (
     ExternalCalls,
     RecallEngine,
@@ -211,29 +210,23 @@ class RecallVerbs:
                 )
         self._recall_with(pipeline, state)
 
-    def keep_weights(
-        self, weights: Mapping[str, float] | None, answerable: Answerable | None
-    ) -> None:
-        """Recall with these weights and this floor from now on, and store them."""
+    def keep_weights(self, weights: Mapping[str, float] | None) -> None:
+        """Recall with these weights from now on, and store them."""
         record = self._shared.record
-        pipeline = self.weighed(weights, answerable)
+        pipeline = self.weighed(weights)
         if self._preset_with(weights) is None:
-            self._recall_with(pipeline, weights_state(record, weights, answerable))
+            self._recall_with(pipeline, weights_state(record, weights))
         else:
             self._recall_with(pipeline, pipeline_state(record, pipeline))
 
-    def weighed(
-        self, weights: Mapping[str, float] | None, answerable: Answerable | None = None
-    ) -> Pipeline:
+    def weighed(self, weights: Mapping[str, float] | None) -> Pipeline:
         """Return how this memory recalls with other weights: of its preset, or of the signals.
 
         Raises
         ------
         InvalidInputError
-            A weight of no signal, and of nothing that the formula of the preset adds up; a floor
-            for that formula, which measures nothing that it goes by.
+            A weight of no signal, and of nothing that the formula of the preset adds up.
         """
-        record = self._shared.record
         made = self._preset_with(weights)
         if made is None:
             unknown = sorted((weights or {}).keys() - set(COLUMNS))
@@ -241,12 +234,8 @@ class RecallVerbs:
                 raise InvalidInputError(
                     f"weights name {', '.join(unknown)}: give some of {', '.join(COLUMNS)}"
                 )
-            made = default_pipeline(weights, answerable or shipped_floor(record.meta("embedder")))
-        elif answerable is not None:
-            raise InvalidInputError(
-                f"answerable is given, but preset {setting(record, 'preset')!r} does not measure "
-                "what it goes by: give weights of the signals with it"
-            )
+            floor = shipped_floor(self._shared.record.meta("embedder"))
+            made = default_pipeline(weights, floor)
         return made
 
     def _preset_with(self, weights: Mapping[str, float] | None) -> Pipeline | None:

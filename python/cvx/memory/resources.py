@@ -101,7 +101,7 @@ class Resources(Follower):
         """Be the state of the same store with another embedder, that it was moved to."""
         record, folder = self.record, self.folder
         if folder is None:
-            record.follow_no_more()
+            record.followers.clear()
             self.__init__(None, embedder, metric=self.metric, record=record)  # type: ignore[misc]
         else:
             self.store.close()

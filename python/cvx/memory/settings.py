@@ -310,13 +310,11 @@ class NotKept(Exception):  # noqa: N818
     """Signals a part of a pipeline that cannot be stored."""
 
 
-def weights_state(
-    record: Record, weights: Mapping[str, float] | None, answerable: Answerable | None
-) -> dict[str, Any]:
+def weights_state(record: Record, weights: Mapping[str, float] | None) -> dict[str, Any]:
     """Return what the store keeps of a tuning: the shipped weights stay those of the library."""
     return {
         "weights": None if weights is None else dict(weights),
-        "answerable": None if answerable is None else answerable.to_dict(),
+        "answerable": None,
         "embedder": record.meta("embedder"),
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,61 +28,15 @@ from cvx.store.transfer import (
     import_into,
     reader_of,
 )
-from cvx.store.transfer.duckdb_file import CoreEvent, core_events
-from cvx.types import Event
+from cvx.store.transfer.duckdb_file import core_events
+from cvx.types import DEFAULT_NAMESPACE, Event
 
 Progress = Callable[[int, int], None] | None
 
 
-def export(
-    memory: Memory,
-    path: str | os.PathLike[str],
-    *,
-    format: str | None = None,  # noqa: A002
-    progress: Progress = None,
-) -> Header:
-    """Write everything that a memory knows to a file, so that ``import_export`` loses nothing.
-
-    Parameters
-    ----------
-    memory : Memory
-        In RAM or in a folder; what others write meanwhile is not in the export.
-    path : str or path
-        Where to; there must be nothing. For Parquet it becomes a folder.
-    format : {"jsonl", "parquet", "duckdb"}, optional
-        By default what the name ends in.
-    progress : callable, optional
-        Is told (rows written, of how many).
-
-    Returns
-    -------
-    Header
-        What was written.
-
-    Raises
-    ------
-    InvalidInputError, FileError, DamagedStoreError, MissingExtraError
-        As for ``cvx.store.transfer.export_record``.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from cvx.embed import LexicalEmbedder
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     memory = Memory(embedder=LexicalEmbedder(16))
-    ...     _ = memory.add("a mug on a shelf")
-    ...     _ = export(memory, f"{folder}/all.jsonl")
-    ...     _ = import_export(f"{folder}/copy", f"{folder}/all.jsonl")
-    ...     with Memory.open(f"{folder}/copy", embedder=LexicalEmbedder(16)) as copy:
-    ...         copy.recall("mug")[0].event.text
-    'a mug on a shelf'
-    """
-    return memory.admin.export(path, format=format, progress=progress)
-
-
 def to_duckdb(memory: Memory, path: str | os.PathLike[str], progress: Progress = None) -> Header:
-    """Write a memory to a DuckDB file, whatever its name."""
-    return export(memory, path, format="duckdb", progress=progress)
+    """Write a memory to a DuckDB file, whatever its name; see ``memory.admin.export``."""
+    return memory.admin.export(path, format="duckdb", progress=progress)
 
 
 def import_export(
@@ -103,7 +57,7 @@ def import_export(
     folder : str or path
         Made if there is none; nothing of it stays if the import is refused.
     path : str or path
-        What ``export`` wrote.
+        What ``memory.admin.export`` wrote.
     format : {"jsonl", "parquet", "duckdb"}, optional
         By default what the name ends in.
     again : bool, default False
@@ -117,6 +71,19 @@ def import_export(
         As for ``cvx.store.transfer.import_into``.
     RecordIOError
         The folder's ``index`` is a symbolic link; nothing is taken in.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cvx.embed import LexicalEmbedder
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     memory = Memory(embedder=LexicalEmbedder(16))
+    ...     _ = memory.add("a mug on a shelf")
+    ...     _ = memory.admin.export(f"{folder}/all.jsonl")
+    ...     _ = import_export(f"{folder}/copy", f"{folder}/all.jsonl")
+    ...     with Memory.open(f"{folder}/copy", embedder=LexicalEmbedder(16)) as copy:
+    ...         copy.recall("mug")[0].event.text
+    'a mug on a shelf'
     """
     target, source = a_folder("folder", folder), a_file("path", path)
     incoming = reader_of(source, format_of(source, format))
@@ -154,27 +121,12 @@ def _kept(folder: Path, kind: tuple[str, str, int], index: RawIndex, tail: Tail)
         return fits
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """How the events of a causal core are taken over.
-
-    Parameters
-    ----------
-    namespace : str, default ""
-        Into which one.
-    keep_vectors : bool, default False
-        Take over the vectors of the file, which does not say of which model they are. By default
-        texts are embedded with the memory's own embedder.
-    """
-
-    namespace: str = ""
-    keep_vectors: bool = False
-
-
 def from_duckdb(
     memory: Memory,
     path: str | os.PathLike[str],
-    origin: Origin | None = None,
+    *,
+    namespace: str = DEFAULT_NAMESPACE,
+    keep_vectors: bool = False,
     progress: Progress = None,
 ) -> list[int]:
     """Take over the events of a DuckDB file with the blueprint's table, all of them or none.
@@ -188,8 +140,11 @@ def from_duckdb(
         Where to.
     path : str or path
         The file of a ``CausalMemoryCore``, or any with such a table ``events``.
-    origin : Origin, optional
-        Namespace, and what becomes of the vectors.
+    namespace : str, default ""
+        Into which one.
+    keep_vectors : bool, default False
+        Take over the vectors of the file, which does not say of which model they are. By default
+        texts are embedded with the memory's own embedder.
     progress : callable, optional
         Is told (events read, of how many).
 
@@ -207,14 +162,24 @@ def from_duckdb(
     ExportError, FileError, MissingExtraError
         There is no such table; the file, or DuckDB, cannot be used.
     """
-    source, how = Path(path), origin or Origin()
+    source = Path(path)
     known: dict[int, int] = {}
     causes: list[tuple[int, int, str]] = []
     with memory.admin.transaction():
         for batch, total in core_events(source):
-            events = [_event(row, source, how) for row in batch]
+            events = [
+                Event(
+                    timestamp=row.timestamp,
+                    text=row.effect_text,
+                    vector=np.asarray(row.embedding, np.float32) if keep_vectors else None,
+                    namespace=namespace,
+                    source=source.name,
+                    key=f"{source.stem}:{row.event_id}",
+                )
+                for row in batch
+            ]
             for event in events:
-                if memory.record.event_of_key(event.key or "", how.namespace) is not None:
+                if memory.record.event_of_key(event.key or "", namespace) is not None:
                     raise DuplicateKeyError(
                         f"{event.key!r} is the key of an event that is here already: this core was "
                         "taken over before, or give the file another name"
@@ -241,15 +206,3 @@ def _known(
         if cause not in known:
             raise ExportError(f"{source}: event {effect} has the cause {cause}, which is not there")
         yield known[cause], known[effect], reason
-
-
-def _event(row: CoreEvent, source: Path, how: Origin) -> Event:
-    return Event(
-        entity_id=0,
-        timestamp=row.timestamp,
-        text=row.effect_text,
-        vector=np.asarray(row.embedding, dtype=np.float32) if how.keep_vectors else None,
-        namespace=how.namespace,
-        source=source.name,
-        key=f"{source.stem}:{row.event_id}",
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +17,7 @@ from cvx.store.database import Database, lenient, reaches
 from cvx.store.failpoints import reach
 from cvx.store.lock import Tail
 from cvx.store.rows import DISCARDED, OPEN, OWN_ENTITIES, episode_of, event_context, event_of
-from cvx.store.transactions import Clock, Follower, Transactions
-from cvx.store.writer import Writer
+from cvx.store.transactions import Transactions
 from cvx.types import UNNAMED_ENTITIES, Edge, Episode, Event, IntArray
 
 _UNREADABLE = (ValueError, TypeError, RecursionError)
@@ -28,7 +27,7 @@ _JSON = ("cue", "hits", "action_scores", "followed", "record")
 T = TypeVar("T")
 
 
-class Record:
+class Record(Transactions):
     """Everything that was written, in the standard library's SQLite.
 
     Reading is done by the methods here; writing only inside ``transaction``, one writer at a time
@@ -96,9 +95,7 @@ class Record:
         self.refused: set[int] = set()
         self.sound_to: Tail | None = None
         self.known_until = 2**63 - 1
-        self._clock = clock if isinstance(clock, Clock) else Clock(clock)
-        self.database = Database(self.path, read_only=read_only)
-        self._transactions = Transactions(self.database, self._clock)
+        super().__init__(Database(self.path, read_only=read_only), clock)
         if read_only:
             self.refuse_writes(f"{self.path} was opened to be read only: open it without read_only")
 
@@ -158,7 +155,7 @@ class Record:
             Whether the log could be emptied; another process that is reading keeps it.
         """
         with self.locked(), self.database.typed_errors():
-            db = self._transactions.writable()
+            db = self.writable()
             self.database.end_views()
             db.execute("VACUUM")
             reach("erase.vacuumed")
@@ -184,7 +181,8 @@ class Record:
             The file is read as it stands, and somebody has written to it.
         """
         self.database.check_unchanged()
-        return self._transactions.began or self.tail()
+        began = self._began if self.database.is_writer else None
+        return began or self.tail()
 
     def lost_tail(self) -> Tail | None:
         """Return the end that the lock file remembers, if the record does not reach it."""
@@ -198,100 +196,6 @@ class Record:
         """Take the record as it is for the whole of it."""
         with self.locked():
             self.database.note_tail()
-
-    # Writing.
-
-    def transaction(self) -> AbstractContextManager[Writer]:
-        """Open the one door for writing: all of the block is stored, or none of it.
-
-        Yields
-        ------
-        Writer
-            What may be written.
-
-        Raises
-        ------
-        StoreError
-            A transaction of this record is open already in this thread.
-        StoreError, ReadOnlyError
-            The record was closed, was opened before a fork, or may only be read.
-        RecordIOError
-            The disk is full or failed; nothing was stored.
-        """
-        return self._transactions.one()
-
-    def together(self) -> AbstractContextManager[None]:
-        """Make every transaction of the block durable at its end, or none of them.
-
-        What is written can be read at once through this record, by nobody else before the end.
-        Other threads and processes that want to write wait that long. A transaction that fails is
-        taken back alone; an error that leaves the block takes back all, and what was built on
-        the record in RAM, such as an ``ActiveMemory``, must be made anew.
-
-        Raises
-        ------
-        StoreError
-            A transaction, or another such block, is open already in this thread.
-        StoreError, ReadOnlyError
-            The record was closed, was opened before a fork, or may only be read.
-        RecordIOError
-            The disk is full or failed; nothing of the block was stored.
-        """
-        return self._transactions.together()
-
-    def take_decision_number(self) -> int:
-        """Return a number for a decision that nobody else has or ever gets."""
-        return self._transactions.take_decision_number()
-
-    def draw_decision_number(self) -> int:
-        """Return such a number at random: whoever only reads waits for no lock."""
-        return self._transactions.draw_decision_number()
-
-    @property
-    def writing(self) -> bool:
-        """Whether something is written that is not durable yet."""
-        return self._transactions.writing
-
-    @property
-    def block(self) -> int | None:
-        """The number of the block of transactions that this thread is in, None outside of any."""
-        return self._transactions.block
-
-    @property
-    def taken_back(self) -> Set[int]:
-        """Numbers of the blocks of transactions that ended with an error, through this object."""
-        return self._transactions.taken_back
-
-    @property
-    def frozen(self) -> bool:
-        """Whether it refuses to be written to."""
-        return self._transactions.refusal is not None
-
-    def refuse_writes(self, why: str | None) -> None:
-        """Let nothing be written from here on; the error says why. None: let it be again."""
-        self._transactions.refusal = why
-
-    def follow(self, follower: Follower) -> None:
-        """Tell ``follower`` of every transaction from now on."""
-        self._transactions.followers.append(follower)
-
-    def follow_no_more(self) -> None:
-        """Tell nobody of transactions any more who asked for it so far."""
-        self._transactions.followers.clear()
-
-    def follower_of(self, index: object) -> Any:
-        """Return what keeps an index level with the record, None where nothing does."""
-        found = self._transactions.followers
-        return next((one for one in found if getattr(one, "index", None) is index), None)
-
-    def refresh(self) -> None:
-        """Let the followers see what other processes committed."""
-        for follower in self._transactions.followers:
-            follower.refresh()
-
-    def now(self) -> int:
-        """Return the time of the clock of recording, in microseconds since 1970-01-01 UTC."""
-        return self._clock()
 
     # Rows of any table.
 

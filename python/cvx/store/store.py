@@ -22,7 +22,7 @@ from cvx.errors import (
     StoreNotFoundError,
 )
 from cvx.index import RawIndex
-from cvx.store.database import describe
+from cvx.store.database import Description
 from cvx.store.failpoints import reach
 from cvx.store.files import HALF_IMPORT, make_folders, regular
 from cvx.store.history import History, HistoryLimits
@@ -105,19 +105,10 @@ class IndexKind:
     settings: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, folder: Path) -> IndexKind:
-        """Return the kind of index that a store has, as the store itself says it.
-
-        Raises
-        ------
-        SettingsMismatchError
-            The store does not say of which embedder its vectors are.
-        """
-        known = describe(folder)
+    def of(cls, known: Description) -> IndexKind | None:
+        """Return the kind of index that a store has; None where no memory opened it yet."""
         if known.embedder is None or known.dim is None:
-            raise SettingsMismatchError(
-                f"{folder} names no embedder: open it once with the right one"
-            )
+            return None
         return cls(known.embedder, known.metric, known.dim)
 
     @property

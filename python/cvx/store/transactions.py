@@ -84,80 +84,126 @@ class Clock:
 
 
 class Transactions:
-    """Opens the transactions of a record, and tells those who follow it.
+    """The part of a record that is about writing: transactions, and those who follow it.
 
     Parameters
     ----------
     database : Database
         Where is written.
-    clock : Clock
-        Of the times of recording.
+    clock : callable, optional
+        Returns the time of recording in microseconds since 1970-01-01 UTC; the system's by default.
 
     Attributes
     ----------
     followers : list of Follower
-        Who is told.
-    refusal : str or None
-        Why nothing may be written, if so.
+        Who is told of every transaction.
     taken_back : set of int
-        Numbers of the blocks of transactions that ended with an error.
+        Numbers of the blocks of transactions that ended with an error, through this object.
     """
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Callable[[], int] | None) -> None:
+        self.database = database
         self.followers: list[Follower] = []
-        self.refusal: str | None = None
         self.taken_back: set[int] = set()
+        self._clock = clock if isinstance(clock, Clock) else Clock(clock)
+        # Why nothing may be written, if so.
+        self._refusal: str | None = None
         self._blocks = 0
-        self._database = database
-        self._clock = clock
-        self._writing = False
+        self._in_transaction = False
         # The thread that makes several transactions durable at once, if any.
         self._block_owner: int | None = None
         self._began: Tail | None = None
         self._numbers: Iterator[int] = iter(())
 
+    def now(self) -> int:
+        """Return the time of the clock of recording, in microseconds since 1970-01-01 UTC."""
+        return self._clock()
+
     @property
     def writing(self) -> bool:
         """Whether something is written that is not durable yet."""
-        return self._writing or self._block_owner is not None
+        return self._in_transaction or self._block_owner is not None
 
     @property
     def block(self) -> int | None:
-        """The number of the block that this thread is in, None outside of any."""
+        """The number of the block of transactions that this thread is in, None outside of any."""
         return self._blocks if self._block_owner == threading.get_ident() else None
 
     @property
-    def began(self) -> Tail | None:
-        """The end of the journal before the transaction of this thread; None where it has none."""
-        return self._began if self._database.is_writer else None
+    def frozen(self) -> bool:
+        """Whether it refuses to be written to."""
+        return self._refusal is not None
+
+    def refuse_writes(self, why: str | None) -> None:
+        """Let nothing be written from here on; the error says why. None: let it be again."""
+        self._refusal = why
+
+    def follow(self, follower: Follower) -> None:
+        """Tell ``follower`` of every transaction from now on."""
+        self.followers.append(follower)
+
+    def refresh(self) -> None:
+        """Let the followers see what other processes committed."""
+        for follower in self.followers:
+            follower.refresh()
 
     @contextmanager
-    def one(self) -> Iterator[Writer]:
-        """Open one; see ``Record.transaction``."""
+    def transaction(self) -> Iterator[Writer]:
+        """Open the one door for writing: all of the block is stored, or none of it.
+
+        Yields
+        ------
+        Writer
+            What may be written.
+
+        Raises
+        ------
+        StoreError
+            A transaction of this record is open already in this thread.
+        StoreError, ReadOnlyError
+            The record was closed, was opened before a fork, or may only be read.
+        RecordIOError
+            The disk is full or failed; nothing was stored.
+        """
         self.writable()
-        database, in_block = self._database, self._block_owner == threading.get_ident()
+        database, in_block = self.database, self._block_owner == threading.get_ident()
         with nullcontext() if in_block else database.locked():
             db = self.writable()
-            if self._writing:
+            if self._in_transaction:
                 raise StoreError(
                     f"a transaction of {database.path} is open already: write inside that one"
                 )
             if not in_block:
                 self._check_not_reading(db)
-            self._writing = True
+            self._in_transaction = True
             try:
                 with database.typed_errors():
                     yield from self._part(db) if in_block else self._alone(db)
             finally:
-                self._writing, self._began = False, None
+                self._in_transaction, self._began = False, None
                 for follower in self.followers:
                     follower.ended()
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Make every transaction of the block durable at its end; see ``Record.together``."""
+        """Make every transaction of the block durable at its end, or none of them.
+
+        What is written can be read at once through this record, by nobody else before the end.
+        Other threads and processes that want to write wait that long. A transaction that fails is
+        taken back alone; an error that leaves the block takes back all, and what was built on
+        the record in RAM, such as an ``ActiveMemory``, must be made anew.
+
+        Raises
+        ------
+        StoreError
+            A transaction, or another such block, is open already in this thread.
+        StoreError, ReadOnlyError
+            The record was closed, was opened before a fork, or may only be read.
+        RecordIOError
+            The disk is full or failed; nothing of the block was stored.
+        """
         self.writable()
-        database = self._database
+        database = self.database
         with database.locked(), database.keep_followers():
             db = self.writable()
             if self.writing:
@@ -192,9 +238,9 @@ class Transactions:
         StoreError, ReadOnlyError
             The record was closed, was opened before a fork, or may only be read.
         """
-        db = self._database.connection()
-        if self.refusal is not None:
-            raise ReadOnlyError(self.refusal)
+        db = self.database.connection()
+        if self._refusal is not None:
+            raise ReadOnlyError(self._refusal)
         return db
 
     def take_decision_number(self) -> int:
@@ -205,18 +251,18 @@ class Transactions:
         """
         number = next(self._numbers, None)
         while number is None:
-            if self._database.is_busy:
+            if self.database.is_busy:
                 return self.draw_decision_number()
             self._numbers = numbers = self._more_numbers()
             number = next(numbers, None)
         return number
 
     def _more_numbers(self) -> Iterator[int]:
-        if self.refusal is not None:
-            told = self._database.query("SELECT value FROM meta WHERE key = 'next_decision'")
+        if self._refusal is not None:
+            told = self.database.query("SELECT value FROM meta WHERE key = 'next_decision'")
             return itertools.count(int(told[0][0]) if told else 0)
         try:
-            with self.one() as write:
+            with self.transaction() as write:
                 return iter(write.take_decisions(_NUMBERS_AT_ONCE))
         except RecordIOError:
             # Reading goes on where nothing can be written.
@@ -230,7 +276,7 @@ class Transactions:
     def _check_not_reading(self, db: sqlite3.Connection) -> None:
         if db.in_transaction:
             raise StoreError(
-                f"{self._database.path} is being read by this thread: write after that has ended"
+                f"{self.database.path} is being read by this thread: write after that has ended"
             )
 
     def _check_block(self, db: sqlite3.Connection) -> None:
@@ -238,7 +284,7 @@ class Transactions:
         # begin, and commit, a transaction of its own.
         if not db.in_transaction:
             raise RecordIOError(
-                f"{self._database.path}: an I/O error took back all of the block: leave it, make "
+                f"{self.database.path}: an I/O error took back all of the block: leave it, make "
                 "room, and write it again"
             )
 
@@ -246,7 +292,7 @@ class Transactions:
         db.execute("BEGIN IMMEDIATE")
         try:
             write = yield from self._written(db)
-            self._database.commit(db, write.tail)
+            self.database.commit(db, write.tail)
         except BaseException:
             take_back(db)
             raise

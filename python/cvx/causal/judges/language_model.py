@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from inspect import isawaitable, signature
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import Any
 
 from cvx.arguments import above_zero, optional
 from cvx.causal.judges.protocol import Judge, Judgement, Pair
-from cvx.errors import EmbedderAnswerError, EmbedderRefusedError, InvalidInputError
+from cvx.errors import InvalidInputError
 from cvx.escaping import between_quotes
 from cvx.time_limits import Calls, Outcome
-
-if TYPE_CHECKING:
-    from cvx.embed.http import HttpOptions
 
 PROMPT = (
     "Based on the preceding event: '{cause}', did it directly lead to the following event: "
@@ -402,68 +398,6 @@ def _text(reply: object, prompt: str, depth: int = 6) -> object:
             if isinstance(found, str):
                 return found
     return reply
-
-
-class ServerJudge:
-    """Asks a model behind a server that speaks OpenAI's chat protocol.
-
-    Parameters
-    ----------
-    model : str
-        The model's name as the server knows it.
-    url : str
-        The base address, such as ``http://localhost:11434/v1``; one without a path gets ``/v1``.
-    http : HttpOptions, optional
-        Key, time-out, retries.
-
-    Raises
-    ------
-    MissingExtraError
-        The extra ``http`` is not installed.
-
-    Examples
-    --------
-    >>> judge = ServerJudge("qwen3:8b", "http://localhost:11434/v1")   # doctest: +SKIP
-    """
-
-    def __init__(self, model: str, url: str, *, http: HttpOptions | None = None) -> None:
-        from cvx.embed.http import Http, HttpOptions
-
-        options = http or HttpOptions(timeout_s=DEFAULT_TIMEOUT_S)
-        self._http = Http(url, options)
-        base = url.rstrip("/").removesuffix("/chat/completions")
-        self._url = f"{base if urlsplit(base).path else base + '/v1'}/chat/completions"
-        self.model = model
-        # The client itself keeps the time, repetitions included.
-        self._judge = LLMJudge(self._answer, timeout_s=None)
-        self.name = f"llm:{model}"
-
-    def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
-        """Ask for each pair; a failure or a time-out leaves it unjudged."""
-        return self._judge.judge(pairs)
-
-    def _answer(self, prompt: str) -> str:
-        reply = self._http.post(
-            self._url,
-            {
-                "model": self.model,
-                "messages": [{"role": "user", "content": prompt}],
-                "temperature": 0,
-                "seed": 0,
-            },
-        )
-        if not reply.good:
-            raise EmbedderRefusedError(f"{reply.url} answered {reply.status}: {reply.text[:200]}")
-        try:
-            return str(reply.json()["choices"][0]["message"]["content"])
-        except (TypeError, LookupError) as error:
-            raise EmbedderAnswerError(
-                f"{reply.url} does not speak the chat protocol: it sent {reply.text[:200]!r}"
-            ) from error
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
 
 
 def as_judge(thing: Any, *, timeout_s: float | None = DEFAULT_TIMEOUT_S) -> Judge:

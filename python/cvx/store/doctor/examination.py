@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from cvx.errors import CvxError, RecordIOError, StoreNotFoundError, StoreVersionError
+from cvx.arguments import a_folder, some_texts
+from cvx.errors import (
+    CvxError,
+    InvalidInputError,
+    LostTailError,
+    RecordIOError,
+    StoreNotFoundError,
+    StoreVersionError,
+)
 from cvx.store.database import describe, read_only
 from cvx.store.doctor import folder_checks, record_checks
 from cvx.store.doctor.findings import Check, Finding, Report
@@ -16,36 +25,56 @@ from cvx.store.schema import SCHEMA_VERSION, check_version, foreign
 from cvx.store.store import IndexKind
 
 
-def examine(
-    folder: Path,
-    kind: IndexKind | None = None,
+def check(
+    path: str | os.PathLike[str],
     *,
     look_for: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
-    """Look for damage; nothing is changed, locked or migrated.
+    """Look for damage in the memory in a folder; nothing is changed, locked or migrated.
 
     Parameters
     ----------
-    folder : Path
-        Of the store.
-    kind : IndexKind, optional
-        Its index; without it snapshots are not loaded.
+    path : str or path
+        The folder. No embedder is needed.
     look_for : sequence of str
-        Texts of which nothing should be left: whatever still says one is named.
+        Texts of which nothing should be left in the folder, such as what was erased: whatever
+        still says one is named, without repeating it.
     progress : callable, optional
         Is told (checks done, of how many).
 
+    Returns
+    -------
+    Report
+        ``sound`` says whether anything serious was found.
+
     Raises
     ------
-    StoreNotFoundError
-        There is no store.
+    StoreNotFoundError, LostTailError
+        There is no store; or no record any more.
     StoreVersionError
         ``memory.db`` is of a later version, or of something else, or of an older one: opening it
         brings it to this one.
     RecordIOError
         There is no room, or no right, to look at it; that is no damage.
+    InvalidInputError
+        A path that no folder can have; an empty text to look for.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cvx.embed import LexicalEmbedder
+    >>> from cvx.memory import Memory
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Memory.open(folder, embedder=LexicalEmbedder(16)) as memory:
+    ...         _ = memory.add("a mug on a shelf")
+    ...     report = check(folder)
+    >>> report.sound, report.rows["events"]
+    (True, 1)
     """
+    folder, texts = a_folder("path", path), some_texts("look_for", look_for)
+    if not all(map(str.strip, texts)):
+        raise InvalidInputError("look_for: give texts that say something")
     findings: list[Finding] = []
     seen = folder_checks.look(folder)
     # SQLite would read, or delete, what stands there.
@@ -53,20 +82,21 @@ def examine(
         found_there = tuple(folder_checks.misplaced(seen))
         return Report(found_there)
     try:
-        check_version(describe(folder).schema_version, str(folder))
+        known = describe(folder)
+        check_version(known.schema_version, str(folder))
         with read_only(folder) as db:
             db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
             counts = record_checks.count_rows(db)
-            checks = _checks(db, folder, seen, kind, findings)
-            if look_for:
-                checks.append(lambda: remains(db, folder, look_for))
-            for number, check in enumerate(checks):
+            checks = _checks(db, folder, seen, IndexKind.of(known), findings)
+            if texts:
+                checks.append(lambda: remains(db, folder, texts))
+            for number, one in enumerate(checks):
                 if progress is not None:
                     progress(number, len(checks))
-                findings += _run(check, findings)
+                findings += _run(one, findings)
             if progress is not None:
                 progress(len(checks), len(checks))
-    except (StoreNotFoundError, StoreVersionError, RecordIOError):
+    except (LostTailError, StoreNotFoundError, StoreVersionError, RecordIOError):
         raise
     except CvxError as error:
         found = Finding(Check.FILE, "memory.db", str(error))

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cvx.arguments import a_folder
 from cvx.errors import DamagedStoreError, FileError, StoreNotFoundError
 from cvx.store import fulltext, rows
-from cvx.store.database import connect_to_read, tail_of
+from cvx.store.database import connect_to_read, describe, tail_of
 from cvx.store.doctor.record_checks import (
     COUNTERS,
     PLACEHOLDER,
@@ -29,6 +30,7 @@ from cvx.store.history import FIRST_KEPT
 from cvx.store.new_store import founded
 from cvx.store.row_validation import RowCheck, may_say
 from cvx.store.schema import check_version
+from cvx.store.store import IndexKind, Store
 from cvx.store.writer import Writer
 from cvx.validation import LAST_RECORDED, cleaned
 
@@ -62,21 +64,24 @@ class Salvaged:
     broken: tuple[str, ...]
 
 
-def salvage(folder: Path, target: Path) -> Salvaged:
-    """Copy every row that can be read, and is right, into a new store.
+def repair(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Salvaged:
+    """Save what is sound of a damaged memory into a new one, and build its index.
 
-    The damaged one is only read, and nothing of it is followed but the tables of a record. Texts
-    that cannot be stored are cleaned; a step or a decision whose episode is gone is kept without.
+    The damaged one is only read, and nothing of it is followed but the tables of a record. What
+    hangs on a row that is lost goes with it, but a step or a decision whose episode is gone is kept
+    without; texts that cannot be stored are cleaned; changes that the record lacks are gone.
 
     Parameters
     ----------
-    folder : Path
-        The damaged store.
-    target : Path
+    path : str or path
+        The folder of the damaged memory.
+    target : str or path
         A folder that is not there yet.
 
     Raises
     ------
+    InvalidInputError
+        A path that no folder can have.
     StoreNotFoundError
         There is no ``memory.db``.
     FileError
@@ -88,6 +93,17 @@ def salvage(folder: Path, target: Path) -> Salvaged:
     DamagedStoreError
         Not even the list of tables can be read.
     """
+    new = a_folder("target", target)
+    saved = _saved(a_folder("path", path), new)
+    kind = IndexKind.of(describe(new))
+    if kind is not None:
+        with closing(Store(new, kind)) as store:
+            store.snapshot()
+    return saved
+
+
+def _saved(folder: Path, target: Path) -> Salvaged:
+    """Copy every row that can be read, and is right, into a new record."""
     path = folder / "memory.db"
     if not path.is_file():
         raise StoreNotFoundError(
