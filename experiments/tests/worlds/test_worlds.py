@@ -44,6 +44,13 @@ def test_the_memory_learns_the_chain_that_random_play_never_wins() -> None:
     assert sum(learned.regret) <= 6 < 15 <= sum(luck.regret)
 
 
+@pytest.mark.requirement("B11")
+@pytest.mark.parametrize("world", ["shop", "clerk"])
+def test_what_is_named_is_found_where_nothing_comes_twice(world: str) -> None:
+    # In clerk most of what is tried pays in the end: a failure must not count as nearly as good.
+    assert sum(play(world, "cvx", 3, episodes=90).regret[60:]) <= 4
+
+
 @pytest.mark.parametrize("world", ["tea", "errands", "caravan", "market"])
 def test_the_learner_alone_does_what_the_memory_does(world: str) -> None:
     assert play(world, "learner", 2, 30).regret == play(world, "cvx", 2, 30).regret
