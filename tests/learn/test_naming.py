@@ -37,7 +37,7 @@ def test_an_action_is_named_by_its_own_words(
 def test_words_of_most_actions_tell_none_apart() -> None:
     assert usual_words(("go left", "go left", "go right")) == {"go"}
     assert usual_words(("go left",)) == frozenset()
-    assert usual_words((1, 2, "1 2")) == {"1", "2"}
+    assert usual_words(("1", "2", "1 2")) == {"1", "2"}
     assert usual_words(()) == frozenset()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -32,7 +32,7 @@ def _spaced(words: Iterable[str]) -> str:
 
 
 @lru_cache(maxsize=1 << 10)
-def usual_words(actions: tuple[Hashable, ...]) -> frozenset[str]:
+def usual_words(actions: tuple[str, ...]) -> frozenset[str]:
     """Return the words that more than half of several actions hold: they tell none apart.
 
     Examples
@@ -40,7 +40,7 @@ def usual_words(actions: tuple[Hashable, ...]) -> frozenset[str]:
     >>> sorted(usual_words(("buy the red lamp", "buy the red mug", "buy the blue mug")))
     ['buy', 'mug', 'red', 'the']
     """
-    each = [{*_words(str(action))} for action in dict.fromkeys(actions)]
+    each = [{*_words(action)} for action in dict.fromkeys(actions)]
     often = Counter(word for words in each for word in words)
     return frozenset(word for word, n in often.items() if 2 * n > len(each) > 1)
 

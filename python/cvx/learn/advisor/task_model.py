@@ -774,7 +774,7 @@ class Task:
         if self.parts.process:
             some = self._fitted_on = _evenly(tried, _MOST_SAMPLES)
             acted = np.unique(self.counts.action.all[tried]).tolist()
-            self.usual = usual_words(tuple(self.actions.names[at] for at in acted))
+            self.usual = usual_words(tuple(str(self.actions.names[at]) for at in acted))
             common = [word for word, n in self.words.most_common(_MOST_WORDS) if n > 1]
             self.shared = {word: at for at, word in enumerate(common)}
             self.dim = next((len(one) for one in self.meanings if one is not None), 0)
@@ -818,7 +818,7 @@ class Task:
                 goal = self.goal or ""
                 if self.by_goal:
                     goal, _, here = here.partition("\n")
-                usual = self.usual | usual_words(menu or ())
+                usual = self.usual | usual_words(tuple(map(str, menu or ())))
                 row[:] = naming(goal, here, str(action), usual)
         return out
 
