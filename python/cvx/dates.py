@@ -3,7 +3,8 @@
 The grammar is small on purpose, and English: a day with month and year in either order ("7 May
 2023", "May 7th, 2023"), an ISO date ("2023-05-07"), a day and month without a year, a month with or
 without a year, a year alone (1900 to 2099), and, where the asker's time is known, "yesterday",
-"today", "last Friday", "N days/weeks/months/years ago", "next month". A word that may be a month or
+"today", "last Friday", "N days/weeks/months/years ago", "next month"; of a question, "in the last
+week", "the past 3 days" too. A week is Monday to Sunday. A word that may be a month or
 something else ("may", "march") counts only with a capital and beside a number, or after a
 preposition ("in May"). What may be meant otherwise says nothing: "two or three years ago", "half a
 year ago", "the last week of May", "this Monday", "last weekend".
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
@@ -114,22 +116,45 @@ _NOT_THE_CALENDARS = re.compile(
 """Before "last" and "next": "the last year" is a span, or the last of something."""
 _OF_SOMETHING = re.compile(r"\s{1,9}(?:of|at|in)\b", re.IGNORECASE)
 _OF_A_MONTH = re.compile(r"\s{1,9}of\b", re.IGNORECASE)
+_PAST = re.compile(
+    rf"\b(?:(?:the|these|this)\s+(?:last|past)|past|last(?=\s+(?:\d|{_any_of(_COUNTS)})))\s+"
+    rf"(?:(?P<count>\d{{1,4}}|{_any_of(_COUNTS.keys() - {'a', 'an', 'a couple of'})}|couple\s+of|few)"
+    r"\s+)?(?P<unit>day|week|month|year)s?(?!\w|\s{1,9}(?:of|at|in)\b)",
+    re.IGNORECASE,
+)
+"""A time up to now: "in the last week", "over the past three days"."""
 _BEFORE = 40
 _STEP = {"last": -1, "this": 0, "next": 1}
 
 
 class DateNamed(NamedTuple):
-    """A date in a question: a day, month or year.
+    """A date in a question: a day, week, month or year.
 
     Attributes
     ----------
     year, month, day : int or None
         None where the question leaves it open.
+    days : int
+        How many are meant, from the day on.
     """
 
     year: int | None
     month: int | None
     day: int | None
+    days: int = 1
+
+    def span(self, year: int) -> tuple[date, int]:
+        """Return the first day that is meant, in a year, and how many are.
+
+        Raises
+        ------
+        OverflowError, ValueError
+            The calendar has no such time.
+        """
+        if self.day is not None:
+            return date(year, self.month or 1, self.day), self.days
+        first = date(year, self.month or 1, 1)
+        return first, (_shifted(first, 1, "month" if self.month else "year") - first).days
 
 
 def read_dates(text: str, now: int | None = None) -> tuple[list[DateNamed], str]:
@@ -153,24 +178,51 @@ def read_dates(text: str, now: int | None = None) -> tuple[list[DateNamed], str]
     Examples
     --------
     >>> read_dates("What did Ann paint on 7 May, 2023?")
-    ([DateNamed(year=2023, month=5, day=7)], 'What did Ann paint on ?')
+    ([DateNamed(year=2023, month=5, day=7, days=1)], 'What did Ann paint on ?')
     >>> read_dates("May I come in March?")
-    ([DateNamed(year=None, month=3, day=None)], 'May I come ?')
+    ([DateNamed(year=None, month=3, day=None, days=1)], 'May I come ?')
+    >>> read_dates("What was there last week?", 1_683_504_000_000_000)    # Monday 2023-05-08
+    ([DateNamed(year=2023, month=5, day=1, days=7)], 'What was there ?')
     """
     found: list[DateNamed] = []
     resolved = [] if now is None else _resolved(text, now)
     for match, _ in reversed(resolved):
         # A mark stays between what stood before and after: they make no date together.
         text = f"{text[: match.start()]}\0{text[match.end() :]}"
+    text, past = (text, []) if now is None else _up_to(text, now)
     for form in _FORMS:
         matches = [*form.finditer(text)]
         if matches:
             found += [named for match in matches if (named := _named(match)) is not None]
             text = form.sub(" ", text)
     for _, (_, day, unit) in resolved:
+        if unit == "week":
+            day -= timedelta(days=min(day.weekday(), day.toordinal() - 1))
         month = None if unit == "year" else day.month
-        found.append(DateNamed(day.year, month, day.day if unit in ("day", "week") else None))
+        first = day.day if unit in ("day", "week") else None
+        found.append(DateNamed(day.year, month, first, 7 if unit == "week" else 1))
+    found += past
     return found, " ".join(text.replace("\0", " ").split())
+
+
+def _up_to(text: str, now: int) -> tuple[str, list[DateNamed]]:
+    """Return a text without the times up to now that it names, and these."""
+    out: list[DateNamed] = []
+    if not _CALENDAR[0] <= now < _CALENDAR[1]:
+        return text, out
+    today = (_EPOCH + timedelta(microseconds=now)).date()
+
+    def marked(match: re.Match[str]) -> str:
+        count, unit = (match["count"] or "").casefold(), match["unit"].casefold()
+        if not count and unit == "day":  # "the last day": of something
+            return match.group()
+        many = {"": 1, "few": 3}.get(count) or _COUNTS.get(count) or (2 if "of" in count else int(count))
+        with suppress(OverflowError, ValueError):
+            first = _shifted(today, -many, unit)
+            out.append(DateNamed(first.year, first.month, first.day, (today - first).days + 1))
+        return "\0"
+
+    return _PAST.sub(marked, text), out
 
 
 class RelativeDate(NamedTuple):
@@ -247,7 +299,7 @@ def day_told(text: str, timestamp: int) -> date | None:
     own = relative_dates("today", timestamp)
     days: set[date | None] = {
         date(year, month, day) if year and month and day else None
-        for year, month, day in read_dates(text)[0]
+        for year, month, day, _ in read_dates(text)[0]
     }
     days |= {one.day if one.unit == "day" else None for one in relative_dates(text, timestamp)}
     days = days or {one.day for one in own}

@@ -412,7 +412,10 @@ class Tools:
         source = asker.memory if episode is None else asker.episode(episode)
         block = source.context(cue, budget_tokens)
         ids = [event.id for _, event in _found(block.hits)]
-        text = str(block) or "Nothing is known that fits."
+        nothing = "Nothing is known that fits; recall shows what comes nearest."
+        if block.trace.left_out:
+            nothing = f"What is known does not fit into {budget_tokens} tokens: give it more room."
+        text = str(block) or nothing
         return _told(
             text if block.decision is None else f"{text}\n(decision {block.decision})",
             Shown(

@@ -80,7 +80,9 @@ def take_feedback(
     outcome: float | None,
 ) -> None:
     """Write down what became of a recall, and learn from it; see ``Memory.feedback``."""
+    how = "was followed"
     if isinstance(helped, list):
+        how = "is said to have helped"
         if followed is not None:
             raise InvalidInputError("helped names events, and so does followed: give one of them")
         followed, helped = helped, bool(helped)
@@ -108,11 +110,12 @@ def take_feedback(
         events = before if followed is None else followed
         # The last word counts, and what it leaves open stays as it was said before.
         helped = was if helped is None else helped
-        strange = set(events) - set(noted["shown"])
+        shown = noted["shown"] or recaller.nearest_of(number)
+        strange = set(events) - set(shown)
         if strange:
             raise InvalidInputError(
-                f"event {min(strange)} was followed, but decision {number} did not show it: "
-                f"it showed {noted['shown']}"
+                f"event {min(strange)} {how}, but decision {number} did not show it: "
+                f"it showed {shown}"
             )
         noted = {**noted, "followed": events, "helped": helped}
         listed = shared.record.events(events)
@@ -132,7 +135,7 @@ def take_feedback(
             write.touch(dict.fromkeys(events, noted["now"]))
     taught = before if was else []
     if taught != (events if helped else []):
-        recaller.learn(number, noted["namespace"], events if helped else [], noted["shown"], taught)
+        recaller.learn(number, noted["namespace"], events if helped else [], shown, taught)
 
 
 def _count(

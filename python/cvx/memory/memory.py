@@ -1051,9 +1051,9 @@ class Memory:
             Where to look: "dense", "lexical", "words", "graph", "aliases", "recent", "causes", and
             any ``Callable[[Cue], list[Hit]]`` under a name of its own (None for a built-in one);
             default those of the pipeline.
-        floor : float or Floor, optional
-            Events no more similar than this are found by their words only, if at all; default the
-            floor of the pipeline.
+        floor : float, Floor or False, optional
+            In place of the floor of the pipeline: events no more similar than this are found by
+            their words only, if at all; False leaves out nothing.
         min_relevance : float, optional
             In [0, 1]: what is less likely to be wanted is left out.
         preset : {"default", "retrieval-augmented", "tcmf", "tcmf-seed"}, optional

@@ -65,11 +65,17 @@ from cvx.types import Cue, Decision, Event, Hit, IntArray, Source, Vector, Where
 Sources: TypeAlias = Sequence[str] | Mapping[str, Source | None]
 
 
+NO_FLOOR = Floor(similarity=None)
+"""What ``floor=False`` is."""
+
+
 def _sources(name: str, value: Any) -> Any:
     return value if isinstance(value, Mapping) else some_texts(name, value)
 
 
 def _floor(name: str, value: Any) -> float | Floor:
+    if value is False:
+        return NO_FLOOR
     return value if isinstance(value, Floor) else number()(name, value)
 
 
@@ -176,6 +182,9 @@ class RecallVerbs:
         plan = self._planned(preset, pipeline)
         if floor is not None:
             floor = floor if isinstance(floor, Floor) else Floor(similarity=floor)
+            if floor is NO_FLOOR:
+                # The chance of an answer is told all the same.
+                floor = replace(floor, answerable=plan.floor.answerable, least=0.0)
             plan = replace(plan, floor=floor)
         if min_relevance is not None:
             plan = replace(plan, floor=replace(plan.floor, relevance=min_relevance))
@@ -438,7 +447,7 @@ class RecallVerbs:
             hits.decision = number = shared.record.draw_decision_number()
             served = Served(hits, hits, (), [], Fitted("", 0, (), 0))
             noted = self._noted(number, recalled, served)
-            self._keep_open(number, recalled)
+            self._keep_open(number, recalled, hits.nearest)
             with shared.mutex:
                 shared.noted.decide(*noted)
                 if recalled.pipeline.serving.refresh == "retrieved":
@@ -459,16 +468,23 @@ class RecallVerbs:
             partial(head_of, k=k, versions=self._shared.versions),
         )
 
-    def _keep_open(self, number: int, recalled: RecallResult) -> None:
+    def nearest_of(self, number: int) -> list[int]:
+        """Return the events that an empty recall of this process named as the nearest."""
+        shown = self._open.get(number)
+        return [] if shown is None else shown.nearest
+
+    def _keep_open(self, number: int, recalled: RecallResult, nearest: Sequence[Hit] = ()) -> None:
         """Keep in mind what feedback on a decision will be about."""
         ranking = recalled.ranking
-        places = ranking.order[:_PASSED_OVER]
+        order = ranking.best(np.arange(len(ranking.table))) if nearest else ranking.order
+        places = order[:_PASSED_OVER]
         weights = ranking.weights if recalled.pipeline.signals else {}
         rows = np.zeros((0, 0), dtype=np.float32)
         if weights and len(places):
             rows = rows_of(tuple(weights), ranking.columns)[places].astype(np.float32)
         events = ranking.table.event_ids[places]
-        shown = _Shown(weights, events, rows, recalled.view.question, recalled.asked)
+        question, seq = recalled.view.question, recalled.asked
+        shown = _Shown(weights, events, rows, question, seq, events_of(nearest))
         with self._shared.mutex:
             self._open[number] = shown
             while len(self._open) > _KEPT_OPEN:
@@ -587,8 +603,8 @@ class RecallVerbs:
 class _Shown:
     """What feedback on a decision is about: the best fifty candidates and their columns.
 
-    ``asked`` is the number of the journal when it was asked; ``weighed``, whether weights learned
-    from it that cannot forget it.
+    ``asked`` is the number of the journal when it was asked; ``nearest``, what an empty answer
+    named; ``weighed``, whether weights learned from it that cannot forget it.
     """
 
     weights: Mapping[str, float]
@@ -596,6 +612,7 @@ class _Shown:
     rows: npt.NDArray[np.float32]
     question: AnyQuestion
     asked: int
+    nearest: list[int]
     weighed: bool = False
 
 

@@ -5,6 +5,10 @@ has a first place. Four numbers tell the two apart: how near the nearest event i
 what the question speaks of occurs in the best event, in the memory at all, and in the best window.
 Whether a name in the question is known is none of them: it would tell whose memory is
 asked, not whether it knows.
+
+That words are missing says much of long conversations, and little of a few events or of short
+facts, each of which names its thing once and in one word: there, nearness counts almost alone. To
+turn away what is known is worse than to return what is not wanted, with a low ``relevance``.
 """
 
 from __future__ import annotations
@@ -33,13 +37,15 @@ JudgeOfAnswers: TypeAlias = Callable[[VisibleEvents, Candidates], float | None]
 _TENTH = 10
 _WORDS = ("lexical.rank", "words.rank")
 _RELEVANCE = {"answerable": 1 / 5, "score": 11.0, "lead": 15.0, "intercept": -6.7}
-_OF_FEW = {"answerable": 1 / 2, "behind": 12.0}
+_OF_FEW = {"answerable": 2 / 5, "behind": 12.0}
 """Log-odds that a hit is wanted: rounded from a fit to three conversations; and, set by reasoning,
-in a memory of few events, where scores do not stand out from others."""
+in a memory of few or short events, where scores do not stand out from others."""
 _THE_SAME = 0.99
 """Cosine of two texts that the lexical embedder takes for one; a chance likeness is far below."""
 _SURE = 5.0
 _FULL = 300
+_FACT, _TALK = 15.0, 130.0
+"""Mean characters of events of which missing words say nothing, and all that they can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,18 +159,33 @@ def _wordless(cue: Cue) -> bool:
     return cue.vector is None and bool(text) and not any(map(str.isalnum, text))
 
 
-def fullness(size: int) -> float:
-    """Return how far a memory of so many events is one in which words that matter occur, to 1."""
-    return min(math.log1p(size) / math.log1p(_FULL), 1.0)
+def fullness(size: int, length: float = _TALK) -> float:
+    """Return how far words that matter occur in a memory, to 1.
+
+    Parameters
+    ----------
+    size : int
+        Events of it.
+    length : float
+        Their characters on average; by default those of a conversation.
+    """
+    told = math.log(max(length, _FACT) / _FACT) / math.log(_TALK / _FACT)
+    return min(math.log1p(size) / math.log1p(_FULL), 1.0) * min(told, 1.0)
+
+
+def length_of(view: VisibleEvents, table: Candidates) -> float:
+    """Return the characters of the candidates on average."""
+    return float(view.lengths[table.rows].mean()) if len(table) else _TALK
 
 
 def relevance_of(
-    table: Candidates, scores: Column, answerable: float | None, size: int
+    table: Candidates, scores: Column, answerable: float | None, size: int, length: float
 ) -> Column | None:
     """Return the chance of each candidate that whoever asked wants it, None where none is known.
 
     It rises with the chance that there is an answer, with the score, and with the lead over the
-    candidate at the eleventh place.
+    candidate at the eleventh place; in a memory of few or short events (``size``, and characters
+    on average) with the former, and with the nearness to the best score.
     """
     if "coverage_store" not in table or not len(table):
         return None
@@ -178,7 +199,7 @@ def relevance_of(
         + _RELEVANCE["intercept"]
     )
     of_few = _OF_FEW["answerable"] * known + _OF_FEW["behind"] * (scores - scores.max())
-    part = fullness(size)
+    part = fullness(size, length)
     return np.asarray(0.5 * (1.0 + np.tanh((part * of_many + (1.0 - part) * of_few) / 2.0)))
 
 
@@ -232,7 +253,8 @@ class Answerable:
         Probability below which nothing is returned, in [0, 1].
     leniency : float, default 0.0
         Added to the log-odds in an empty memory, and ever less of it up to 300 events: in a small
-        one most words of a question are new, whether it knows the answer or not.
+        one most words of a question are new, whether it knows the answer or not. Where ``dense``
+        is a feature, much of it stays if the events are short; see `fullness`.
     features : tuple of str, default ``FLOOR_FEATURES``
         Columns of which the highest value counts.
 
@@ -271,7 +293,9 @@ class Answerable:
         if not 0.0 <= self.threshold <= 1.0:
             raise InvalidInputError(f"threshold is {self.threshold}: give one in [0, 1]")
 
-    def probability(self, columns: Mapping[str, FloatArray], size: int | None = None) -> float:
+    def probability(
+        self, columns: Mapping[str, FloatArray], size: int | None = None, length: float = _TALK
+    ) -> float:
         """Return the probability, in [0, 1], that one of the candidates answers.
 
         Parameters
@@ -280,10 +304,14 @@ class Answerable:
             Of the candidates.
         size : int, optional
             Events of the memory; by default enough.
+        length : float, optional
+            Their characters on average; by default those of a conversation.
         """
         z = float(np.dot(self.coefficients, floor_features(columns, self.features)))
         z += self.intercept
-        z += self.leniency * (0.0 if size is None else 1.0 - fullness(size))
+        # Words alone tell as little of short texts, but there is nothing else to go by.
+        length = length if "dense" in self.features else _TALK
+        z += self.leniency * (0.0 if size is None else 1.0 - fullness(size, length))
         return 0.5 * (1.0 + math.tanh(z / 2.0))
 
     def __call__(self, view: VisibleEvents, candidates: Candidates) -> float | None:
@@ -293,7 +321,7 @@ class Answerable:
         """
         if view.cue.vector is not None and "dense" not in self.features:
             return None
-        return self.probability(candidates.columns, view.size)
+        return self.probability(candidates.columns, view.size, length_of(view, candidates))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""
@@ -332,8 +360,11 @@ LEXICAL_FLOOR = Answerable(
     leniency=4.3,
     features=("coverage", "coverage_store", "coverage_window", "bm25"),
 )
-SEMANTIC_FLOOR = Answerable((14.4, 2.4, 0.7, 2.2), -9.0, threshold=0.15, leniency=4.0)
-"""Of the lexical embedder and of MiniLM: rounded from fits to questions of three conversations."""
+SEMANTIC_FLOOR = Answerable((14.4, 2.4, 0.7, 2.2), -9.0, threshold=0.15, leniency=5.7)
+"""Of the lexical embedder and of MiniLM: rounded from fits to questions of three conversations; how
+lenient the latter is, to two stores of facts (`benches/recalling/facts.py`)."""
+_ON_ANOTHER_SCALE = replace(SEMANTIC_FLOOR, leniency=4.7)
+"""Facts are less alike at random than turns, so that on this scale cosines come out higher."""
 
 _LIKE_MINILM = re.compile(r"minilm|^local/384/mean/9977d53604db81fa", re.IGNORECASE)
 _USUAL = 0.24, 0.135
@@ -379,7 +410,7 @@ class RescaledFloor:
             return None
         columns = dict(candidates.columns)
         columns["dense"] = _USUAL[0] + (columns["dense"] - usual[0]) * _USUAL[1] / usual[1]
-        return SEMANTIC_FLOOR.probability(columns, view.size)
+        return _ON_ANOTHER_SCALE.probability(columns, view.size, length_of(view, candidates))
 
 
 def calibrated(

@@ -19,7 +19,7 @@ from cvx.errors import EmbedderWarning, InvalidInputError, InvalidVectorError, U
 from cvx.index import RawIndex, recall_columns
 from cvx.recall.context import Serving
 from cvx.recall.corpus import Corpus
-from cvx.recall.floor import Floor, JudgeOfAnswers, relevance_of
+from cvx.recall.floor import Floor, JudgeOfAnswers, length_of, relevance_of
 from cvx.recall.fusion import Candidates, Column, Fusion, Weighting, by_rank
 from cvx.recall.poisoning import Guard
 from cvx.recall.question import Question, content_words
@@ -378,6 +378,7 @@ def rank(
     """
     columns: Mapping[str, Column] = {}
     scored, lift = _NO_SCORES, np.zeros(len(table))
+    taught = np.zeros(len(table), dtype=bool)
     weighting = pipeline.weighting
     if pipeline.passages is not None and view.passages:
         weighting = pipeline.passages
@@ -386,7 +387,9 @@ def rank(
         columns = dict(pipeline.fusion(table, weighting.names))
         weighed = dict(columns)
         if learned is not None and learned.fits(weights):
-            weighed["feedback"] = learned.offsets(columns, words_of(view.question), table.event_ids)
+            words = words_of(view.question)
+            weighed["feedback"] = learned.offsets(columns, words, table.event_ids)
+            taught = learned.helped_before(words, table.event_ids) > 0.0
         if "feedback" in weighed and weighed["feedback"].any():
             share = sum(weight for weight in weights.values() if weight > 0) / ODDS
             weighting = weighting.with_weights({**weights, "feedback": share})
@@ -409,9 +412,11 @@ def rank(
     floor = pipeline.floor.of_cue(view.cue)
     trace.floor = str(floor)
     trace.answerable = floor.probability(view, table)
-    relevance = relevance_of(table, total - lift, trace.answerable, view.size)
-    order = order[floor.kept(table, total, relevance)[order]]
-    if trace.answerable is not None and trace.answerable < floor.least:
+    length = length_of(view, table)
+    relevance = relevance_of(table, total - lift, trace.answerable, view.size, length)
+    order = order[(floor.kept(table, total, relevance) | taught)[order]]
+    # What helped when this was asked is an answer, whatever the floor thinks.
+    if trace.answerable is not None and trace.answerable < floor.least and not taught.any():
         order = order[:0]
     trace.below_floor, trace.held = len(table) - len(order), view.size
     if pipeline.guard is not None:

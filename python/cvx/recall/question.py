@@ -247,6 +247,37 @@ def holders_of(word: str, view: VisibleEvents) -> IntArray | None:
     return view.held[word]
 
 
+_SHORTEST_MISSPELT, _LONG = 6, 8
+
+
+def spelt_alike(word: str, other: str) -> bool:
+    """Return whether a word of a question may be another one with a slip of the pen.
+
+    One letter of six or more is changed, left out, added or swapped with the next, and of less than
+    eight not the first; or it is written together with what follows.
+
+    Examples
+    --------
+    >>> spelt_alike("dentst", "dentist"), spelt_alike("secatuers", "secateurs")
+    (True, True)
+    >>> spelt_alike("garden", "warden"), spelt_alike("kopenhagen", "copenhagen")
+    (False, True)
+    >>> spelt_alike("cinnamonbuns", "cinnamon")
+    True
+    """
+    if min(len(word), len(other) + 1) < _SHORTEST_MISSPELT or not word.isalpha():
+        return False
+    if word.startswith(other):
+        return len(other) >= _SHORTEST_MISSPELT
+    pairs_of = zip(word, other, strict=False)
+    at = next((at for at, (one, two) in enumerate(pairs_of) if one != two), len(word))
+    if at == 0 and len(word) < _LONG:
+        return False
+    one, two = word[at:], other[at:]
+    swapped = one[:2] == two[1::-1] and one[2:] == two[2:]
+    return swapped or two[1:] in (one[1:], one) or two == one[1:]
+
+
 ASKS: Final = 1
 """The text asks something."""
 TIME: Final = 2
@@ -432,12 +463,17 @@ class Question:
 
     @property
     def of_a_day(self) -> bool:
-        """Whether it asks for nothing but what was on a day that it names."""
-        named = any(date.day is not None for date in self.dates)
-        return named and not self.entities and _SAY_NOTHING.issuperset(self.words)
+        """Whether it asks for nothing but what was at a time that it names."""
+        return bool(self.dates) and not self.entities and _SAY_NOTHING.issuperset(self.words)
 
 
-_SAY_NOTHING = frozenset({"happen", "happened", "happening", "happens", "occurred", "going"})
+_SAY_NOTHING = frozenset(
+    """
+    came chat chatted come discuss discussed going happen happened happening happens new news
+    occurred recap said say spoke summarise summarize summary talk talked talking tell told topic
+    topics
+    """.split()  # noqa: SIM905
+)
 
 
 def read_question(text: str, view: VisibleEvents) -> Question:
@@ -480,7 +516,9 @@ def noon_of(day: date) -> int:
     return round(datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp()) * 1_000_000
 
 
-def days_from(dates: Sequence[DateNamed], stamps: IntArray) -> npt.NDArray[np.float64]:
+def days_from(
+    dates: Sequence[DateNamed], stamps: IntArray, *, longer: bool = False
+) -> npt.NDArray[np.float64]:
     """Return days from each time to the noon of the nearest day that is named; inf without one.
 
     Parameters
@@ -489,16 +527,20 @@ def days_from(dates: Sequence[DateNamed], stamps: IntArray) -> npt.NDArray[np.fl
         Those without a day are passed over; one without a year is of each time's own.
     stamps : ndarray of shape (n,), int64
         Microseconds since 1970-01-01 UTC.
+    longer : bool, default False
+        Take all days of a month or year that is named without a day.
     """
     out = np.full(stamps.shape, np.inf)
     own = stamps.astype("datetime64[us]").astype("datetime64[Y]").astype(np.int64) + 1970
     for named in dates:
-        if named.day is None:
+        if named.day is None and not longer:
             continue
         for year in {named.year} if named.year is not None else set(own.tolist()):
             try:
-                noon = noon_of(date(year, named.month or 1, named.day))
-            except ValueError:  # 29 February of another year
+                first, days = named.span(year)
+            except (OverflowError, ValueError):  # 29 February of another year
                 continue
-            out = np.minimum(out, np.abs(stamps - noon) / MICROSECONDS_A_DAY)
+            # Before the first noon, or after the last one.
+            after = (stamps - noon_of(first)) / MICROSECONDS_A_DAY
+            out = np.minimum(out, np.maximum(np.maximum(-after, after - (days - 1)), 0.0))
     return out

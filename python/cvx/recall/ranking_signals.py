@@ -54,6 +54,7 @@ from cvx.recall.question import (
     holders_of,
     noon_of,
     plain_words,
+    spelt_alike,
 )
 from cvx.recall.visible_events import VisibleEvents
 from cvx.types import IntArray
@@ -128,8 +129,16 @@ SCALES: Mapping[str, Literal["min-max", "none"]] = MappingProxyType(
 stretched to [0, 1] among the candidates; the others are what they say, in [-1, 1]."""
 
 
+_NEARBY = 30
+"""Nearest candidates of which the words are compared with one that nobody holds."""
+
 REACH = 2
 """Neighbours on either side that windows may take in."""
+
+
+@lru_cache(maxsize=1 << 14)
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(plain_words(text))
 
 
 class Neighbourhood:
@@ -168,10 +177,28 @@ class Neighbourhood:
     def holders(self) -> list[IntArray]:
         """Rows that hold each word of the question, ascending.
 
-        Words that too many events hold to be looked up are left out.
+        Words that too many events hold to be looked up are left out. A word that no event holds
+        may be misspelt: those of the nearest candidates count that hold a word like it.
         """
-        found = [holders_of(word, self.view) for word in self.question.words]
-        return [rows for rows in found if rows is not None]
+        found = [(word, holders_of(word, self.view)) for word in self.question.words]
+        for word, rows in found:
+            if rows is not None and not rows.size:
+                self.view.held[word] = self._alike(word)
+        held = (holders_of(word, self.view) for word, _ in found)
+        return [rows for rows in held if rows is not None]
+
+    def _alike(self, word: str) -> IntArray:
+        nearest, words = self._words_nearby
+        alike = {other for other in frozenset().union(*words) if spelt_alike(word, other)}
+        held = [not alike.isdisjoint(some) for some in words]
+        return np.sort(nearest[np.array(held, dtype=bool)])
+
+    @cached_property
+    def _words_nearby(self) -> tuple[IntArray, list[frozenset[str]]]:
+        """The candidates that are nearest to the cue, and the words of each."""
+        similar = self.view.similarity(self.rows)
+        nearest = self.rows[np.argsort(-similar, kind="stable")[:_NEARBY]]
+        return nearest, [_words_of(text) for text in self.view.texts(nearest)]
 
     @cached_property
     def idf(self) -> list[float]:
@@ -346,7 +373,7 @@ def date_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
     -------
     mapping of str to ndarray of shape (n,)
         ``date_near``: e^(-days/4) from the nearest day that is named; of a question for nothing but
-        what was on a day, 3 on that day and 0 on others. ``date_month``: 1 in a month
+        what was at a time, 3 at that time and 0 at others. ``date_month``: 1 in a month
         that is named, or that a named day is in. ``date_year``: 1 in a year that is named. Of an
         event that means another day ("last Friday"), the nearer one counts.
     """
@@ -372,7 +399,9 @@ def date_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
             year = np.maximum(year, in_year)
         if named.month is not None:
             month = np.maximum(month, in_year & (months == named.month))
-    days = days_from(dates, stamps)
+        if named.days > 1:
+            month = np.maximum(month, days_from([named], stamps) <= HALF_A_DAY)
+    days = days_from(dates, stamps, longer=scene.question.of_a_day)
     near = np.exp(-days / _DAYS_OF_DECAY)
     if scene.question.of_a_day:
         # Nothing else was asked for: the day outweighs all likeness of words.

@@ -136,7 +136,7 @@ class Words:
 
     It reads the same postings as the signals, once for both. Where none of the words can be looked
     up, because all are common or the question was not taken apart, it is `Lexical`. A question for
-    nothing but what was on a day finds the newest events of that day.
+    nothing but what was at a time finds its newest events.
 
     Parameters
     ----------
@@ -149,15 +149,16 @@ class Words:
     def find(self, view: VisibleEvents) -> Found:
         """Add up the idf of each event's words; the score is the share of the question's."""
         if view.question.of_a_day:
-            return _on_named_day(view, self.pool)
+            return _at_named_time(view, self.pool)
         postings = (holders_of(word, view) for word in view.question.words)
         held = [rows for rows in postings if rows is not None and len(rows)]
         return _by_idf(view, held, self.pool) if held else Lexical(self.pool).find(view)
 
 
-def _on_named_day(view: VisibleEvents, pool: int) -> Found:
+def _at_named_time(view: VisibleEvents, pool: int) -> Found:
     rows = np.flatnonzero(view.visible)
-    rows = rows[days_from(view.question.dates, view.timestamps[rows]) <= HALF_A_DAY]
+    days = days_from(view.question.dates, view.timestamps[rows], longer=True)
+    rows = rows[days <= HALF_A_DAY]
     order = np.lexsort((rows, view.timestamps[rows]))[::-1][: view.pool(pool)]
     return Found(rows[order], 1.0 / np.arange(1, len(order) + 1))
 

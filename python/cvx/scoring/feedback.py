@@ -116,16 +116,20 @@ class FeedbackRanker:
         events : ndarray of shape (n,), int64
             The candidates.
         """
-        out: Floats = np.zeros(len(events))
+        out = self.helped_before(words, events)
         if self.trusted:
             out += rows_of(self.names, columns) @ (self.weights - self.shipped)
+        return out
+
+    def helped_before(self, words: Collection[str], events: npt.NDArray[np.int64]) -> Floats:
+        """Return what those get that helped when the question was asked before; else 0."""
         again, now = np.zeros(len(events)), set(words)
         for before, helped in self.asked if self.agrees and now else ():
             alike = len(now.intersection(before)) / len(now.union(before))
             if alike >= _ALIKE:
                 worth = _AGAIN * alike / len(helped)
                 again = np.maximum(again, worth * np.isin(events, helped))
-        return out + again
+        return again
 
     def without(self, events: Collection[int]) -> Self:
         """Return it without what some events taught.

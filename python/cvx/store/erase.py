@@ -546,9 +546,11 @@ def _changed(decision: dict[str, Any], gone: _Gone) -> dict[str, Any]:
     new: dict[str, Any] = {}
     listed = json.loads(decision["hits"])
     kept = [hit for hit in listed if hit[0] not in gone.nodes]
-    shown = len(kept) < len(listed)
+    followed = json.loads(decision["followed"])
+    taken = [node for node in followed if node not in gone.nodes]
+    # What was nearest in an empty answer may be followed, and is no hit.
+    shown = len(kept) < len(listed) or len(taken) < len(followed)
     if shown:
-        taken = [node for node in json.loads(decision["followed"]) if node not in gone.nodes]
         new = {"hits": _json(kept), "followed": json.dumps(taken), "record": "{}"}
     cue = json.loads(decision["cue"])
     if shown or gone.quoted_in(cue):
