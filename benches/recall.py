@@ -26,6 +26,7 @@ from benches.figures import Figure, leave
 from benches.recalling.minilm import minilm
 from benches.recalling.runs import (
     blocks,
+    facts,
     feedback,
     floors,
     hotpot,
@@ -38,6 +39,7 @@ PARTS = {
     "locomo": locomo,
     "blocks": blocks,
     "floors": floors,
+    "facts": facts,
     "feedback": feedback,
     "hostile": planted,
     "hotpotqa": hotpot,

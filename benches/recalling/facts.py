@@ -1,14 +1,14 @@
 """Stores of short facts, as assistants keep them, with questions in other words.
 
 Four people, each written in a style of its own: of a third person, of "the user", in the first
-person, and notes of a team. A line is a fact and after ``|`` the questions that it answers. The
-floor was fitted to the first two; the others took no part.
+person, and notes of a team. A line is a fact and after ``|`` the questions that it answers; an
+indented one goes on. The floor was fitted to the first two; the others took no part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from cvx.types import Event
 
 _JONAS = """
 Jonas lives in Graz | Which city is he based in? / Where is Jonas's home?
-Jonas teaches chemistry at a secondary school | What is his profession? / What does Jonas do for a living?
+Jonas teaches chemistry at a secondary school | What is his profession? /
+    What does Jonas do for a living?
 Jonas is lactose intolerant | What can he not digest? / Is milk fine for Jonas?
 Jonas's wife is called Amelie | Who is he married to?
 Jonas has twin daughters, Ida and Paula | Does he have kids? / How many children does Jonas have?
@@ -43,7 +44,8 @@ Jonas is allergic to penicillin | Which antibiotic is dangerous for him?
 Jonas uses Linux on his laptop | Which operating system does he run?
 Jonas votes for the Greens | What are his political views?
 Jonas sings tenor
-Jonas's favourite dish is mushroom risotto | What meal should I cook for him? / What does Jonas love to eat?
+Jonas's favourite dish is mushroom risotto | What meal should I cook for him? /
+    What does Jonas love to eat?
 Jonas goes to bed at ten | What time does he fall asleep?
 Amelie is an architect | What does his spouse work as?
 Amelie comes from Lyon | Which country is his wife from?
@@ -56,9 +58,11 @@ Jonas has an appointment with the notary on Thursday | When does he see the lawy
 Jonas pays for the school trip in May
 """
 _JONAS_UNKNOWN = """
-What is his shoe size? / Who is his landlord? / Which newspaper does he subscribe to? / When is his next flight? / Does Amelie have a sister? /
-What is the licence number of his car insurance? / Where did he go to university? / What is his favourite colour? / Which gym does Paula attend? /
-What did the plumber charge? / How tall is Ida? / Who repaired his roof?
+What is his shoe size? / Who is his landlord? / Which newspaper does he subscribe to? /
+When is his next flight? / Does Amelie have a sister? /
+What is the licence number of his car insurance? / Where did he go to university? /
+What is his favourite colour? / Which gym does Paula attend? / What did the plumber charge? /
+How tall is Ida? / Who repaired his roof?
 """
 _USER = """
 User works as a freelance illustrator | What is my job? / How do I earn my money?
@@ -67,14 +71,16 @@ User is vegan | Can I eat cheese? / Do I follow a special diet?
 User has asthma | Do I have a chronic illness? / Why do I need an inhaler?
 User moved from Porto to Utrecht in 2019 | Where did I live previously? / What is my current city?
 User's dog is a dachshund named Fritz | What breed is my pet? / What is the name of my dog?
-User's sister Ines is getting married in June | When is the wedding? / Any family celebrations coming up?
+User's sister Ines is getting married in June | When is the wedding? /
+    Any family celebrations coming up?
 User drinks two espressos a day | How much caffeine do I consume?
 User runs ten kilometres on Sundays | What exercise do I get? / Which sport do I practise?
 User's laptop is a ThinkPad X1 | What computer am I using?
 User dislikes phone calls | How do I feel about being rung up?
 User prefers answers in bullet points | What format do I like for responses?
 User speaks Portuguese, Dutch and English | Which languages do I know?
-User is writing a graphic novel about lighthouses | What is my creative project? / What is my book about?
+User is writing a graphic novel about lighthouses | What is my creative project? /
+    What is my book about?
 User's deadline for the publisher is 15 April | When do I have to hand in the manuscript?
 User has a fear of flying | Do I like planes?
 User plays the ukulele | Can I make music?
@@ -99,9 +105,10 @@ User's fridge makes a humming noise | Which device is too loud?
 User likes rainy weather
 """
 _USER_UNKNOWN = """
-What is my blood group? / Who is my boss? / What did I have for lunch? / Where was my mother born? / What is my car's number plate? /
-Which bank do I use? / When does my passport expire? / What is Dario's salary? / How old is Katrien? / Which school did Ines go to? /
-What is the PIN of my card? / When did I last see a doctor?
+What is my blood group? / Who is my boss? / What did I have for lunch? /
+Where was my mother born? / What is my car's number plate? / Which bank do I use? /
+When does my passport expire? / What is Dario's salary? / How old is Katrien? /
+Which school did Ines go to? / What is the PIN of my card? / When did I last see a doctor?
 """
 _FIRST = """
 I grew up on a farm near Cork | Where did she spend her childhood?
@@ -139,8 +146,10 @@ I'd like to be called Peg | What is her nickname?
 The boiler makes 60 degrees
 """
 _FIRST_UNKNOWN = """
-What is her maiden name? / Who is her favourite actor? / What did the electrician say? / Which university did Conor go to? / When did her father retire? /
-What is her passport number? / Does Niall play golf? / Where did they marry? / How old is her sister? / What colour is the bathroom?
+What is her maiden name? / Who is her favourite actor? / What did the electrician say? /
+Which university did Conor go to? / When did her father retire? / What is her passport number? /
+Does Niall play golf? / Where did they marry? / How old is her sister? /
+What colour is the bathroom?
 """
 _TEAM = """
 Staging is redeployed from main every hour | How often is the test environment updated?
@@ -175,8 +184,10 @@ Travel is booked through Farah | How do I get a train ticket?
 Python 3.11 is the oldest version supported | Which interpreter do we need?
 """
 _TEAM_UNKNOWN = """
-What is the office's address? / Who founded the company? / How many employees are there? / Which law firm do we use? / When was the last fire drill? /
-What does the canteen serve? / Where is Gustav from? / How much is the intern paid? / What was last year's revenue? / Which printer is out of toner?
+What is the office's address? / Who founded the company? / How many employees are there? /
+Which law firm do we use? / When was the last fire drill? / What does the canteen serve? /
+Where is Gustav from? / How much is the intern paid? / What was last year's revenue? /
+Which printer is out of toner?
 """
 
 
@@ -189,7 +200,7 @@ class Facts(NamedTuple):
 
 
 def _read(lines: str, unknown: str) -> Facts:
-    rows = [line.partition("|") for line in lines.strip().splitlines()]
+    rows = [line.partition("|") for line in lines.strip().replace("\n    ", " ").splitlines()]
     return Facts(
         tuple(fact.strip() for fact, _, _ in rows),
         tuple(
@@ -209,7 +220,21 @@ STORES = {
     "a team": _read(_TEAM, _TEAM_UNKNOWN),
 }
 FITTED = ("Jonas", "the user")
-"""What the floor was fitted to; the others took no part."""
+HELD_OUT = ("I", "a team")
+"""What the floor was fitted to, and what took no part."""
+
+
+class Renamed:
+    """An embedder that nobody knows: its floor goes by its own scale."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embed = embedder.embed
+        self._info = embedder.info()
+
+    def info(self) -> Mapping[str, Any]:
+        """Say what the vectors are."""
+        return {**self._info, "id": "another", "provider": "own"}
+
 
 _WHO = "Oskar Pilar Quirin Renate Sami Tilda Umar Valeria Wanda Yusuf Zora Anselm".split()  # noqa: SIM905
 _WHAT = (

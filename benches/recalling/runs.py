@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from benches.recalling import facts as short
 from benches.recalling import hotpot as hotpotqa
 from benches.recalling import locomo as talks
 from benches.recalling import passages as cut
 from benches.recalling.baselines import baselines
 from benches.recalling.context_blocks import BUDGETS
 from benches.recalling.context_blocks import blocks as whole_turns
-from benches.recalling.first_hits import asked_once, calibrated_to
-from benches.recalling.foreign import foreign_labels
+from benches.recalling.first_hits import First, asked_once, calibrated_to
+from benches.recalling.foreign import foreign_cues, foreign_labels
 from benches.recalling.learned import learned
 from benches.recalling.planted import SHARE, TRUST, attacked
 from cvx.embed import Embedder, LexicalEmbedder
@@ -162,6 +163,53 @@ def floors(data: Path, encoder: Embedder | None) -> Found:
                     for what, bound in must.items()
                     if reached[what] < bound
                 ]
+    return {"rows": report, "missed": missed}
+
+
+def facts(_: Path, encoder: Embedder | None) -> Found:
+    """Stores of short facts: what comes back empty, and what is found, beside plain cosine.
+
+    How lenient the floor is was chosen on the stores ``FITTED``; the others took no part.
+    """
+    if encoder is None:
+        print("left out: facts must be embedded")
+        return {}
+    report, missed = Found(), list[str]()
+    strangers = [Label(query=cue, gold=frozenset(), group="foreign") for cue in foreign_cues(100)]
+    for name, embedder in {
+        "MiniLM": encoder,
+        "as an unknown embedder": short.Renamed(encoder),
+        "default embedder": LexicalEmbedder(),
+    }.items():
+        print(f"{name}: share that comes back empty; answer in the first three; calibration")
+        print(f"{'':<30}{'true':>8}{'unknown':>9}{'foreign':>9}{'in 3':>8}{'cosine':>8}{'ECE':>8}")
+        for others in (0, 260, 960):
+            for part in (short.FITTED, short.HELD_OUT):
+                rows = {kind: list[First]() for kind in ("true", "unknown", "foreign")}
+                found, near = list[float](), list[float]()
+                for who in part:
+                    memory, asked, unknown = short.remembered(who, embedder, others)
+                    for kind, labels in zip(rows, (asked, unknown, strangers), strict=True):
+                        rows[kind] += asked_once(memory, labels)
+                    by_cosine = baselines(memory)["dense"]
+                    for ranker, into in ((recalling(memory), found), (by_cosine, near)):
+                        at_3 = measure("", ranker, asked, resolved(memory, asked), at=(3,))
+                        into += [at_3.metrics["recall@3"].mean] * len(asked)
+                silent = {
+                    k: float(np.mean([one.empty for one in some])) for k, some in rows.items()
+                }
+                error = calibrated_to([*rows["true"], *rows["unknown"]])[0]
+                shares = {"in 3": float(np.mean(found)), "cosine": float(np.mean(near))}
+                size = f"{'some 35' if not others else f'{others:,} more'}"
+                what = f"{', '.join(part)}, {size}"
+                line = "".join(
+                    f"{x:>{w}.1%}" for x, w in zip(silent.values(), (8, 9, 9), strict=True)
+                )
+                line += "".join(f"{share:>8.1%}" for share in shares.values())
+                print(f"{what:<30}{line}{error:>8.3f}", flush=True)
+                report[f"{name}, {what}"] = {**silent, **shares, "ece": error}
+                if name != "default embedder" and silent["true"] > 0.05:
+                    missed.append(f"facts, {name}, {what}: {silent['true']:.1%} empty, may be 5%")
     return {"rows": report, "missed": missed}
 
 

@@ -118,8 +118,8 @@ _OF_SOMETHING = re.compile(r"\s{1,9}(?:of|at|in)\b", re.IGNORECASE)
 _OF_A_MONTH = re.compile(r"\s{1,9}of\b", re.IGNORECASE)
 _PAST = re.compile(
     rf"\b(?:(?:the|these|this)\s+(?:last|past)|past|last(?=\s+(?:\d|{_any_of(_COUNTS)})))\s+"
-    rf"(?:(?P<count>\d{{1,4}}|{_any_of(_COUNTS.keys() - {'a', 'an', 'a couple of'})}|couple\s+of|few)"
-    r"\s+)?(?P<unit>day|week|month|year)s?(?!\w|\s{1,9}(?:of|at|in)\b)",
+    rf"(?:(?P<count>\d{{1,4}}|{_any_of(_COUNTS)})\s+)?"
+    r"(?P<unit>day|week|month|year)s?(?!\w|\s{1,9}(?:of|at|in)\b)",
     re.IGNORECASE,
 )
 """A time up to now: "in the last week", "over the past three days"."""
@@ -213,12 +213,11 @@ def _up_to(text: str, now: int) -> tuple[str, list[DateNamed]]:
     today = (_EPOCH + timedelta(microseconds=now)).date()
 
     def marked(match: re.Match[str]) -> str:
-        count, unit = (match["count"] or "").casefold(), match["unit"].casefold()
-        if not count and unit == "day":  # "the last day": of something
+        count, unit = " ".join((match["count"] or "").casefold().split()), match["unit"].casefold()
+        if not count and unit == "day":  # of something
             return match.group()
-        many = {"": 1, "few": 3}.get(count) or _COUNTS.get(count) or (2 if "of" in count else int(count))
         with suppress(OverflowError, ValueError):
-            first = _shifted(today, -many, unit)
+            first = _shifted(today, -(_COUNTS.get(count) or int(count or 1)), unit)
             out.append(DateNamed(first.year, first.month, first.day, (today - first).days + 1))
         return "\0"
 

@@ -568,6 +568,20 @@ def test_failures_come_back_to_who_asks_for_them_and_are_named_so(memory: Memory
     in_process(memory, session)
 
 
+def test_a_block_tells_too_little_room_from_nothing_known(memory: Memory) -> None:
+    memory.add("the key of the cellar hangs behind the clock")
+
+    async def session(client: Client) -> None:
+        small = {"cue": "the key of the cellar", "budget_tokens": 5}
+        block = await client.call_tool("context", small)
+        assert "does not fit into 5 tokens" in text_of(block)
+        block = await client.call_tool("context", {"cue": "do quantum zebras dream?"})
+        assert "Nothing is known that fits" in text_of(block)
+        assert "recall shows what comes nearest" in text_of(block)
+
+    in_process(memory, session)
+
+
 def test_how_an_episode_ends_is_the_feedback_on_what_it_was_shown(memory: Memory) -> None:
     memory.add("the key of the cellar hangs behind the clock")
     decided: dict[str, int] = {}

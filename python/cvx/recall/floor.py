@@ -37,7 +37,7 @@ JudgeOfAnswers: TypeAlias = Callable[[VisibleEvents, Candidates], float | None]
 _TENTH = 10
 _WORDS = ("lexical.rank", "words.rank")
 _RELEVANCE = {"answerable": 1 / 5, "score": 11.0, "lead": 15.0, "intercept": -6.7}
-_OF_FEW = {"answerable": 2 / 5, "behind": 12.0}
+_OF_FEW = {"answerable": 3 / 10, "behind": 12.0}
 """Log-odds that a hit is wanted: rounded from a fit to three conversations; and, set by reasoning,
 in a memory of few or short events, where scores do not stand out from others."""
 _THE_SAME = 0.99

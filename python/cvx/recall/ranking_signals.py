@@ -129,7 +129,7 @@ SCALES: Mapping[str, Literal["min-max", "none"]] = MappingProxyType(
 stretched to [0, 1] among the candidates; the others are what they say, in [-1, 1]."""
 
 
-_NEARBY = 30
+_NEARBY = 100
 """Nearest candidates of which the words are compared with one that nobody holds."""
 
 REACH = 2
@@ -137,8 +137,8 @@ REACH = 2
 
 
 @lru_cache(maxsize=1 << 14)
-def _words_of(text: str) -> frozenset[str]:
-    return frozenset(plain_words(text))
+def _longer_words(text: str) -> frozenset[str]:
+    return frozenset(word for word in plain_words(text) if len(word) > 4)
 
 
 class Neighbourhood:
@@ -188,17 +188,20 @@ class Neighbourhood:
         return [rows for rows in held if rows is not None]
 
     def _alike(self, word: str) -> IntArray:
-        nearest, words = self._words_nearby
-        alike = {other for other in frozenset().union(*words) if spelt_alike(word, other)}
-        held = [not alike.isdisjoint(some) for some in words]
+        nearest, words, every = self._words_nearby
+        like = {
+            other for other in every if len(other) <= len(word) + 1 and spelt_alike(word, other)
+        }
+        held = [not like.isdisjoint(some) for some in words] if like else [False] * len(words)
         return np.sort(nearest[np.array(held, dtype=bool)])
 
     @cached_property
-    def _words_nearby(self) -> tuple[IntArray, list[frozenset[str]]]:
-        """The candidates that are nearest to the cue, and the words of each."""
+    def _words_nearby(self) -> tuple[IntArray, list[frozenset[str]], frozenset[str]]:
+        """The candidates that are nearest to the cue, the longer words of each, and of all."""
         similar = self.view.similarity(self.rows)
         nearest = self.rows[np.argsort(-similar, kind="stable")[:_NEARBY]]
-        return nearest, [_words_of(text) for text in self.view.texts(nearest)]
+        words = [_longer_words(text) for text in self.view.texts(nearest)]
+        return nearest, words, frozenset().union(*words)
 
     @cached_property
     def idf(self) -> list[float]:
