@@ -146,6 +146,14 @@ def test_a_day_without_events_empties_no_week() -> None:
     assert days_ago(memory, "What happened last week?", 6) == {4, 5, 6, 8, 9, 10}
 
 
+def test_a_year_alone_is_looked_for_as_a_word() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    memory.add("The report of 2019 is in the attic.", timestamp=int(NOW.timestamp() * 1e6))
+    memory.add("We met in Rome.", timestamp=int(NOW.timestamp() * 1e6) + 1)
+    assert memory.recall("2019")[0].text == "The report of 2019 is in the attic."
+    assert memory.recall("What happened on 7 May 2019?") == []
+
+
 def test_times_up_to_now_are_read_and_what_may_be_something_else_is_not() -> None:
     now = int(NOW.timestamp() * 1e6)
     assert read_dates("What was there in the past two weeks?", now)[0] == [

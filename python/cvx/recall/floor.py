@@ -106,7 +106,9 @@ class Floor:
         if self.answerable is None or not len(table) or structured(view.cue):
             return None
         if view.question.of_a_day and "date_near" in table:
-            return float(bool(table["date_near"].any()))
+            there = bool(table["date_near"].any())
+            if there or any(date.day is not None for date in view.question.dates):
+                return float(there)
         if all(holders_of(word, view) is None for word in view.question.words):
             return None
         return self.answerable(view, table)

@@ -463,8 +463,13 @@ class Question:
 
     @property
     def of_a_day(self) -> bool:
-        """Whether it asks for nothing but what was at a time that it names."""
-        return bool(self.dates) and not self.entities and _SAY_NOTHING.issuperset(self.words)
+        """Whether it asks for nothing but what was at a time that it names.
+
+        A month or a year alone ("2019") is no question: it is looked for as a word.
+        """
+        asks = bool(self.words) or not QUESTION_WORDS.isdisjoint(plain_words(self.asked))
+        named = any(asks or date.day is not None for date in self.dates)
+        return named and not self.entities and _SAY_NOTHING.issuperset(self.words)
 
 
 _SAY_NOTHING = frozenset(
