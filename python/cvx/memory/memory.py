@@ -1232,8 +1232,9 @@ class Memory:
             give too, once this one wrote something or closed; the order of recalls is taught by
             the process that recalled, of its last 256.
         helped : bool or iterable of Event, Hit or int, optional
-            What of it helped, of which ``[]`` is nothing; or whether what was followed did, by
-            default whether ``outcome`` is above 0.5. None: nothing is known.
+            What of it helped, or of what an empty recall names as ``nearest``; ``[]`` is nothing.
+            Or whether what was followed did, by default whether ``outcome`` is above 0.5. None:
+            nothing is known.
         followed : iterable of Event, Hit or int, optional
             What the agent went by; default what was said before, at first
             none.
@@ -1251,7 +1252,8 @@ class Memory:
         EpisodeEndedError
             It is of a loop or an episode, whose outcome says so.
         InvalidInputError
-            Something was followed that the decision did not show; an outcome outside [0, 1].
+            Something helped or was followed that the decision did not show; an outcome outside
+            [0, 1].
         """
         assert isinstance(shown, int)
         _feedback.take_feedback(
