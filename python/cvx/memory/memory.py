@@ -450,19 +450,25 @@ class Memory:
         action, reward, kind, tags, metadata, source, trust, visibility, salience, key
             As for ``Event``.
         again : bool, default False
-            Store it even where it is only what this memory has just been recalled for; so does
-            what says its ``timestamp`` or ``vector``, or another ``entity``.
+            Store it even where it is an echo.
 
         An event of the namespace that has the key becomes a new version of itself: what is not
-        given stays, metadata is merged; see ``update``.
+        given stays, metadata is merged; see ``update``. Another text without a ``timestamp`` is of
+        now; a ``timestamp`` before that of the version that stands is refused with it.
 
         Returns
         -------
         Event
-            As it is stored, with its ``id``. Text that this memory handed out in a recall and that
-            comes back as new is not stored, nor is a block that ``context`` made or a loop
-            rendered: the event is the one that says so already, in a block the first, unless it
-            was forgotten or quarantined meanwhile.
+            As it is stored, with its ``id``. An echo is not stored: a block that ``context`` made
+            or a loop rendered, or a text of 300 characters and more that a recall of this process
+            handed out word for word and with which nothing else is given. The event is then the
+            one that says so already, in a block the first, unless all were forgotten or
+            quarantined meanwhile.
+
+        Warns
+        -----
+        EchoWarning
+            It is an echo, and nothing was stored.
 
         Raises
         ------
@@ -500,12 +506,21 @@ class Memory:
             salience=salience,
             key=key,
         )
-        placed = [timestamp is not None or vector is not None]
+        placed = timestamp is not None
+        stored, echo = self._added(event, aliases, again=again, placed=placed)
+        echo.warned()
+        return stored
+
+    def _added(
+        self, event: Event, aliases: Sequence[str] = (), *, again: bool = False, placed: bool
+    ) -> tuple[Event, write_verbs.Added]:
+        """Store an event, and return it as it is stored, or the one that it only repeats."""
         new = self._shared.record.told("next_event", int)
-        (number,) = write_verbs.add_events(
-            self._shared, [event], [aliases], again=again, placed=placed
+        added = write_verbs.add_events(
+            self._shared, [event], [aliases], again=again, placed=[placed]
         )
-        return self._shared.event(number, self._identity, new=number >= new)
+        (number,) = added.ids
+        return self._shared.event(number, self._identity, new=number >= new), added
 
     @checked(**_FIELDS)
     def _made(
@@ -527,9 +542,10 @@ class Memory:
         known = self._called(key, whose)
         if known is not None:
             # An event that has the key keeps what is not given.
-            time = known.timestamp if time is None else time
             entity = known.entity if entity is None else entity
             visibility = known.visibility if visibility is None else visibility
+            if time is None and write_verbs.says_the_same(known, text, fields.get("vector")):
+                time = known.timestamp
         return Event(
             entity=entity,
             timestamp=self._shared.time(None) if time is None else time,
@@ -598,26 +614,26 @@ class Memory:
         words: list[Sequence[str]] = []
         placed: list[bool] = []
         counts = self._shared.clock != "utc"
-        latest = self._shared.now() if counts else 0
+        latest = began = self._shared.now() if counts else 0
         for place, item in enumerate(write_verbs.rows_of(items)):
             with write_verbs.named(place):
                 made, named = self._item(item, whose)
                 if isinstance(made, Event) and counts:
-                    made = made if _said(item, "timestamp") else replace(made, timestamp=latest + 1)
+                    # One that says again what it said keeps its time.
+                    if not _said(item, "timestamp") and made.timestamp > began:
+                        made = replace(made, timestamp=latest + 1)
                     latest = max(latest, a_time("timestamp", made.timestamp))
             listed.append(made)
             words.append(named)
-            placed.append(_said(item, "timestamp") or _said(item, "vector"))
+            placed.append(_said(item, "timestamp"))
         if aliases:
             if any(words) or any(isinstance(one, Episode) for one in listed):
                 raise wrong("aliases", aliases, "none: some items bring their own, or are episodes")
             words = [*aliases]
         if not any(isinstance(one, Episode) for one in listed):
             events = [one for one in listed if isinstance(one, Event)]
-            numbers = write_verbs.add_events(
-                self._shared, events, words, again=again, placed=placed
-            )
-            return np.array(numbers, dtype=np.int64)
+            added = write_verbs.add_events(self._shared, events, words, again=again, placed=placed)
+            return np.array(added.warned(), dtype=np.int64)
         ids: list[int] = []
         with self._shared.record.together():
             for place, (one, named) in enumerate(zip(listed, words, strict=True)):
@@ -625,7 +641,7 @@ class Memory:
                     if isinstance(one, Event):
                         ids += write_verbs.add_events(
                             self._shared, [one], [named], again=again, placed=[placed[place]]
-                        )
+                        ).warned()
                     else:
                         ids += self._play_again(one, one.namespace or whose)
         return np.array(ids, dtype=np.int64)
@@ -644,14 +660,18 @@ class Memory:
             words = some_texts("aliases", fields.pop("aliases", ()))
             return self._made(**{"namespace": whose, **fields}), words
         if isinstance(item, Event | Episode):
-            if isinstance(item, Event) and (
-                not _said(item, "timestamp") or isinstance(item.timestamp, datetime)
-            ):
-                item = replace(item, timestamp=self._shared.time(item.timestamp))
             if item.namespace == DEFAULT_NAMESPACE:
                 item = replace(item, namespace=whose)
             else:
                 self._identity.named(item.namespace)
+            if isinstance(item, Event) and (
+                not _said(item, "timestamp") or isinstance(item.timestamp, datetime)
+            ):
+                time = self._shared.time(item.timestamp)
+                known = None if _said(item, "timestamp") else self._called(item.key, item.namespace)
+                if known is not None and write_verbs.says_the_same(known, item.text, item.vector):
+                    time = known.timestamp
+                item = replace(item, timestamp=time)
             return item, ()
         raise wrong("item", item, "an Event, an Episode, a mapping of add's parameters, or a text")
 
@@ -685,6 +705,7 @@ class Memory:
         event: AnEvent,
         *,
         text: str | None = None,
+        timestamp: int | datetime | None = None,
         vector: Vector | None = None,
         tags: Iterable[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
@@ -705,6 +726,10 @@ class Memory:
         event : Event, Hit or int
         text : str, optional
             What it says from now on.
+        timestamp : int or aware datetime, optional
+            When it happened. By default that stays, unless another text is news: that of an event
+            with a key, or one that speaks of a day by its distance ("yesterday") where the older
+            text does not. News is of now.
         vector : ndarray of shape (dim,), float32, optional
             Where it lies; by default a new text is embedded.
         tags : iterable of str, optional
@@ -754,6 +779,7 @@ class Memory:
         self._shared.check_own([number], identity)
         change = write_verbs.Change(
             text=text,
+            timestamp=None if timestamp is None else self._shared.time(timestamp),
             vector=vector,
             tags=None if tags is None else tuple(tags),
             metadata=metadata,

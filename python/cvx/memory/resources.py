@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 _MOST_HANDED_OUT = 10_000
 _LIKE_SECONDS = range(1_400_000_000, 2_100_000_000)
 """Seconds since 1970 of the years 2014 to 2036; as microseconds, half an hour of 1970."""
+_UNITS = {"seconds": 1_000_000, "milliseconds": 1_000}
+"""What else a time may have been counted in, in microseconds."""
 _TRIES = 4
 """So often as much again is noted before the oldest of it goes, where nothing can be written."""
 
@@ -158,21 +160,27 @@ class Resources(Follower):
         Warns
         -----
         ClockWarning
-            A number of microseconds that would be a day of our years if it were seconds.
+            A number of microseconds that would be a day of our years if it were (milli)seconds.
         """
         if value is None:
             return self.record.now() if self.clock == "utc" else self.now() + 1
         if isinstance(value, datetime) and self.clock != "utc":
             raise wrong("timestamp", value, f"an int: this memory counts {self.clock}")
         time = a_time("timestamp", value)
-        if not isinstance(value, datetime) and time in _LIKE_SECONDS and self.clock == "utc":
-            meant = datetime.fromtimestamp(time, UTC)
-            warn(
-                f"timestamp is {time} microseconds, which is in 1970; as seconds it would be "
-                f"{meant:%Y-%m-%d}: give a datetime, or seconds times 1,000,000",
-                ClockWarning,
-            )
+        if not isinstance(value, datetime) and (doubt := self.other_unit(time)):
+            warn(doubt, ClockWarning)
         return time
+
+    def other_unit(self, time: int) -> str | None:
+        """Return in words that a time seems to count (milli)seconds where microseconds do."""
+        for unit, factor in _UNITS.items() if self.clock == "utc" else ():
+            if time * factor // 1_000_000 in _LIKE_SECONDS:
+                meant = datetime.fromtimestamp(time * factor // 1_000_000, UTC)
+                return (
+                    f"timestamp is {time} microseconds, which is in 1970; as {unit} it would be "
+                    f"{meant:%Y-%m-%d}: give a datetime, or {unit} times {factor:,}"
+                )
+        return None
 
     def remember_spec(self, spec: str | None) -> None:
         """Let the store remember how to make its embedder."""

@@ -227,7 +227,7 @@ def calendar_time(timestamp: int, a_second: int = 1_000_000) -> datetime | None:
         return None
 
 
-def entries_of(text: str) -> list[str]:
+def entries_of(text: str) -> list[tuple[str, ...]]:
     """Return what a block of recalled memories says, entry by entry.
 
     An entry that begins with a name and a colon is returned without them too. Empty for a text
@@ -238,7 +238,7 @@ def entries_of(text: str) -> list[str]:
     >>> event = Event(timestamp=12, text="a < b", metadata={"speaker": "Ann"})
     >>> show = Renderer()
     >>> entries_of(show.block([show.entry(event, event.text)]))
-    ['Ann: a < b', 'a < b']
+    [('Ann: a < b', 'a < b')]
     >>> entries_of("[to buy]" + chr(10) + "- milk")
     []
     """
@@ -258,8 +258,7 @@ def entries_of(text: str) -> list[str]:
         else:
             return []
     told = [unquoted("\n".join(lines)) for lines in entries] if known else []
-    unnamed = [rest for one in told for _, _, rest in [one.partition(": ")] if rest]
-    return [*told, *(one for one in unnamed if one not in told)]
+    return [tuple(filter(None, (one, one.partition(": ")[2]))) for one in told]
 
 
 def _word(given: str) -> str:
