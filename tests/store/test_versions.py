@@ -260,7 +260,7 @@ def test_what_a_failure_cost_is_given_back_after_a_new_version(memory: Memory) -
 @pytest.mark.parametrize("way", ["add", "add_many", "event", "update"])
 def test_what_is_told_anew_under_a_key_is_of_now(memory: Memory, way: str) -> None:
     old = memory.add("Ana lives in Porto.", key="home", timestamp=5)
-    said = {"text": "Ana moved to Lisbon yesterday.", "key": "home"}
+    said: dict[str, Any] = {"text": "Ana moved to Lisbon yesterday.", "key": "home"}
     if way == "add":
         memory.add(**said)
     elif way == "update":
@@ -276,7 +276,8 @@ def test_what_is_told_anew_under_a_key_is_of_now(memory: Memory, way: str) -> No
     assert memory.events(where={"since": old.timestamp + 1}) == [new]
     assert memory.as_of(old.recorded).get(key="home").timestamp == old.timestamp
     # The same words are no news, nor are labels.
-    for again in ({}, {"metadata": {"sure": True}}, {"tags": ["home"]}):
+    more: list[dict[str, Any]] = [{}, {"metadata": {"sure": True}}, {"tags": ["home"]}]
+    for again in more:
         assert memory.add(**said, **again).timestamp == new.timestamp
     memory.add_many([said, Event(text="other")])
     assert memory.get(key="home").timestamp == new.timestamp

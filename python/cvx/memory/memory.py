@@ -668,9 +668,9 @@ class Memory:
                 not _said(item, "timestamp") or isinstance(item.timestamp, datetime)
             ):
                 time = self._shared.time(item.timestamp)
-                known = None if _said(item, "timestamp") else self._called(item.key, item.namespace)
-                if known is not None and write_verbs.says_the_same(known, item.text, item.vector):
-                    time = known.timestamp
+                there = None if _said(item, "timestamp") else self._called(item.key, item.namespace)
+                if there is not None and write_verbs.says_the_same(there, item.text, item.vector):
+                    time = there.timestamp
                 item = replace(item, timestamp=time)
             return item, ()
         raise wrong("item", item, "an Event, an Episode, a mapping of add's parameters, or a text")
