@@ -196,6 +196,10 @@ class EffectFirstWarning(CvxWarning):
     """A link whose effect happened before its cause was stored, as was chosen."""
 
 
+class NotWrittenWarning(CvxWarning):
+    """A memory was closed without what its recalls had noted, since another process was writing."""
+
+
 class LearningWarning(CvxWarning):
     """Weights were to be learned of what never varies: outcomes all alike, or a feature."""
 

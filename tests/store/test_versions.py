@@ -508,3 +508,14 @@ def test_what_is_recalled_or_listed_knows_its_versions(memory: Memory) -> None:
         assert [older.text for older in event.history] == ["the spare key is under the pot"]
         assert pickle.loads(pickle.dumps(event)).history == event.history
     assert (lamp.id, lamp.version, tuple(lamp.history)) == (other.id, 1, ())
+
+
+@pytest.mark.requirement("B20")
+def test_a_vector_that_stands_under_a_key_already_moves_no_time() -> None:
+    memory = Memory(dim=2, clock="ticks")
+    here = np.array([1.0, 0.5], np.float32)
+    assert memory.add("a place", key="home", vector=here, timestamp=3).timestamp == 3
+    assert memory.add("a place", key="home", vector=[1.0, 0.5]).timestamp == 3  # type: ignore[arg-type]
+    assert memory.add("a place", key="home", vector=-here).timestamp == 4
+    with pytest.raises(InvalidInputError, match="vector"):
+        memory.add("a place", key="home", vector="here")  # type: ignore[arg-type]

@@ -66,6 +66,8 @@ _OF_NOUNS = (
 )
 _STARTS = frozenset((_STARTERS + _NOUNS).split())
 _FINITE = frozenset(_VERBS.split())
+_FIRST = re.compile(r"[^\W\d_]+(?=[\s,;:.!?'\u2019]*(?:\s|$)|['\u2019])")
+"""A word of letters alone, at the beginning of a text."""
 _WORD = re.compile(r"[A-Za-z']+")
 _FULL_STOPS = ".\u3002\uff0e\u0964"
 _STOPS = _FULL_STOPS + "!?\u2026\uff01\uff1f\u061f"
@@ -82,7 +84,9 @@ def middle(text: str) -> str:
     """
     line = quoted_line(text).rstrip(_FULL_STOPS + " ")
     first = line.split(" ", 1)[0]
-    common = first.lower() in _STARTS or first[1:].endswith(_OF_NOUNS)
+    common = first.lower() in _STARTS or (first.isalpha() and first.endswith(_OF_NOUNS))
+    # Names that programs give (ImportMessage, ALL) stay as they are.
+    common = common and not any(sign.isupper() for sign in first[1:])
     return line[:1].lower() + line[1:] if common else line
 
 
@@ -94,10 +98,12 @@ def sentence(text: str) -> str:
     >>> sentence("the cellar flooded"), sentence("Why?")
     ('The cellar flooded.', 'Why?')
     """
-    line = quoted_line(text)
-    if not line:
-        return "Something happened that left no words."
-    return line[:1].upper() + line[1:] + ("" if line[-1] in _STOPS else ".")
+    return _stopped(quoted_line(text)) or "Something happened that left no words."
+
+
+def _stopped(line: str) -> str:
+    """Return what is quoted already as a sentence."""
+    return upper(line) + ("" if not line or line[-1] in _STOPS else ".")
 
 
 def is_clause(text: str) -> bool:
@@ -149,8 +155,15 @@ def bracketed(how: str) -> str:
 
 
 def upper(text: str) -> str:
-    """Return a text with its first letter capitalised."""
-    return text[:1].upper() + text[1:]
+    """Return a text with a capital first, unless it begins with a name such as run_tests or db-3.
+
+    Examples
+    --------
+    >>> upper("the cellar flooded"), upper("run_tests failed"), upper("orders-db is full")
+    ('The cellar flooded', 'run_tests failed', 'orders-db is full')
+    """
+    first = _FIRST.match(text)
+    return text if first is None or not first[0].islower() else text[:1].upper() + text[1:]
 
 
 def chance(link: Edge) -> str:
@@ -304,7 +317,7 @@ class Story:
         before = self._told(self.causes, self.before, days, last=None)
         paragraphs = []
         if not any(link.effect == self.subject.id for link in self.causes):
-            before.append(sentence(self._text(self.subject.id, days)))
+            before.append(_stopped(self._text(self.subject.id, days)))
             if self.back is not None:
                 before.append(NOTHING_BEFORE)
         elif self.back and self.back.deeper:

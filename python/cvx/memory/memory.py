@@ -35,12 +35,15 @@ from cvx.arguments import (
     whole,
     wrong,
 )
+from cvx.dates import when
 from cvx.embed import Embedder
 from cvx.errors import (
+    AsOfWarning,
     InvalidInputError,
     SettingsMismatchError,
     StoreError,
     UnknownError,
+    warn,
 )
 from cvx.escaping import html_text
 from cvx.index import RawIndex
@@ -52,7 +55,7 @@ from cvx.memory.dataframes import Frames
 from cvx.memory.learning import Learning
 from cvx.memory.namespace_access import Identity
 from cvx.memory.recall_verbs import RECALL, RecallVerbs, Sources, asker_of
-from cvx.memory.resources import Resources
+from cvx.memory.resources import CLOSE_WAITS_S, Resources
 from cvx.memory.settings import (
     CLOCKS,
     PRESETS,
@@ -544,7 +547,9 @@ class Memory:
             # An event that has the key keeps what is not given.
             entity = known.entity if entity is None else entity
             visibility = known.visibility if visibility is None else visibility
-            if time is None and write_verbs.says_the_same(known, text, fields.get("vector")):
+            if time is None and write_verbs.says_the_same(
+                self._shared, known, text, fields.get("vector")
+            ):
                 time = known.timestamp
         return Event(
             entity=entity,
@@ -669,7 +674,9 @@ class Memory:
             ):
                 time = self._shared.time(item.timestamp)
                 there = None if _said(item, "timestamp") else self._called(item.key, item.namespace)
-                if there is not None and write_verbs.says_the_same(there, item.text, item.vector):
+                if there is not None and write_verbs.says_the_same(
+                    self._shared, there, item.text, item.vector
+                ):
                     time = there.timestamp
                 item = replace(item, timestamp=time)
             return item, ()
@@ -1332,6 +1339,9 @@ class Memory:
     def as_of(self, recorded: int | datetime) -> Memory:
         """Return the memory as it was at a time of recording.
 
+        It goes by when things were recorded, not by when they happened: of a history that was
+        imported later it shows nothing. What happened until then is ``where={"until": ...}``.
+
         No later event, link, reward, count, decision or weight is known to it; what was erased
         since is gone from it too. The answer is a memory of its own that refuses writes.
 
@@ -1353,9 +1363,26 @@ class Memory:
             An older version of cvx kept the store then, and overwrote what it knew.
         InvalidInputError
             No whole number, or none of 64 bits.
+
+        Warns
+        -----
+        AsOfWarning
+            Nothing that is in the store was recorded by then.
         """
         assert isinstance(recorded, int)
         record = as_of(self._shared.record, recorded)
+        later = (
+            "SELECT 1 FROM events WHERE NOT EXISTS"
+            " (SELECT 1 FROM journal WHERE op = 'erase' AND recorded > ?) LIMIT 1"
+        )
+        if not record.query("SELECT 1 FROM events LIMIT 1") and self._shared.record.query(
+            later, (recorded,)
+        ):
+            warn(
+                f"nothing was recorded yet at {when(recorded)}: as_of goes by when things were "
+                'recorded; for what happened until then, give where={"until": ...}',
+                AsOfWarning,
+            )
         snapshots = self._shared.store.snapshots
         past = Resources(
             None,
@@ -1369,6 +1396,14 @@ class Memory:
     def close(self) -> None:
         """Write down what is noted, snapshot the index, and close. Closing again does nothing.
 
+        While another process writes, it waits for five seconds in all, and then closes without
+        the snapshot, which is only a cache, and without what recalls have noted.
+
+        Warns
+        -----
+        NotWrittenWarning
+            Decisions and counts of use were not written.
+
         Raises
         ------
         StoreError
@@ -1376,20 +1411,18 @@ class Memory:
         """
         if self._identity.bound and not self._owns:
             return
-        try:
-            if (
-                not self._shared.record.closed
-                and not self._shared.record.frozen
-                and self._shared.noted
-            ):
-                # Moved to another embedder meanwhile, the store takes nothing from here any more.
-                with suppress(SettingsMismatchError):
-                    self._shared.flush()
-            self._shared.save_learned()
-            with suppress(StoreError, SettingsMismatchError):
-                self._recaller.save()
-        finally:
-            self._shared.store.close()
+        shared = self._shared
+        with shared.record.database.patience(CLOSE_WAITS_S):
+            try:
+                if not shared.record.closed and not shared.record.frozen and shared.noted:
+                    # Moved to another embedder meanwhile, the store takes nothing from here.
+                    with suppress(SettingsMismatchError):
+                        shared.flush_last()
+                shared.save_learned()
+                with suppress(StoreError, SettingsMismatchError):
+                    self._recaller.save()
+            finally:
+                shared.store.close()
 
     @checked(
         task=optional(a_text),

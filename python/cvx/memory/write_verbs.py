@@ -190,11 +190,11 @@ def _check_newer(before: Event, event: Event) -> None:
         )
 
 
-def says_the_same(known: Event, text: Any, vector: Any) -> bool:
+def says_the_same(shared: Resources, known: Event, text: Any, vector: Any) -> bool:
     """Whether an event that is added to a key says what the one that stands there says."""
     if text != known.text or known.vector is None:
         return False
-    return vector is None or np.array_equal(np.asarray(vector, np.float32), known.vector)
+    return vector is None or np.array_equal(shared.checked(vector), known.vector)
 
 
 def rows_of(items: Any) -> Iterable[Any]:
