@@ -317,7 +317,7 @@ class Linker:
         made = []
         for at, word in zip(order, said, strict=True):
             cause = seen.events[at].id
-            why = reasons(seen.effect, seen.pool[at], rows[at])
+            why = reasons(seen.effect, seen.pool[at], rows[at], seen.pool)
             chance, why = _weighed(float(chances[at]), why, word)
             before = known.get(cause) or _NEW
             note = "cvx" if judge is None else judge.name

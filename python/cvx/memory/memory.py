@@ -848,6 +848,8 @@ class Memory:
         InvalidInputError
             The effect happened before the cause, and ``effect_first`` is "refuse".
         InvalidInputError
+            By other links the effect led to the cause already, and ``effect_first`` is "refuse".
+        InvalidInputError
             Another ``effect_first`` than those.
 
         Warns

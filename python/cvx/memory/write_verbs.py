@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cvx.arguments import are_several, wrong
-from cvx.causal.graph_data import causal_kinds, known_order, link_of, store_links
+from cvx.causal.graph_data import CAUSES, causal_kinds, known_order, link_of, store_links
 from cvx.cue import dense_text, lexical_text
 from cvx.dates import relative_dates
 from cvx.embed.cache import CachedEmbedder, is_cache
@@ -430,12 +430,33 @@ def link_events(shared: Resources, link: Edge, effect_first: str) -> Edge:
             f"there is no edge kind {link.kind!r}: declare it with admin.declare_edge_kind, give "
             f"one of {', '.join(causal_kinds(kinds))}; a reason in words is given as why="
         )
+    in_a_circle = effect_first != "refuse" or link.kind not in CAUSES
     if all(_noted_as_it_happened(shared, end) for end in (link.cause, link.effect)):
         # Neither was given a time: the order of telling is not the order of happening.
         effect_first = "allow"
     with shared.record.transaction() as write:
         (edge,) = store_links(write, [link], kinds, effect_first=effect_first)
+        if not in_a_circle:
+            _check_no_circle(write, link)
     return replace(link_of(edge, link.cause, link.effect), recorded=write.recorded)
+
+
+def _check_no_circle(write: Writer, link: Edge) -> None:
+    """Refuse a link whose effect led to its cause already: neither story would be true."""
+    found = write.connection.execute(
+        "WITH RECURSIVE onward(node) AS ("
+        " SELECT node FROM events WHERE event_id = ?1 AND node IS NOT NULL"
+        " UNION SELECT to_node FROM onward JOIN links ON from_node = node"
+        " WHERE kind IN (SELECT value FROM json_each(?3)))"
+        " SELECT 1 FROM onward WHERE node = (SELECT node FROM events WHERE event_id = ?2) LIMIT 1",
+        (link.effect, link.cause, json.dumps(sorted(CAUSES))),
+    ).fetchone()
+    if found is not None:
+        raise InvalidInputError(
+            f"event {link.effect} led to event {link.cause} already, by what is linked, and cannot "
+            "be its effect too: take the other link back with causes.reject, or give "
+            "effect_first='allow'"
+        )
 
 
 def _noted_as_it_happened(shared: Resources, event: str | int) -> bool:
