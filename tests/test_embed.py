@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,9 +100,12 @@ def test_data_without_a_space_costs_no_more_than_its_length_and_is_told_by_its_e
     hashed: list[int] = []
     counted = LexicalEmbedder()
     own = counted._hashed
-    counted._hashed = lambda features, weights: (  # type: ignore[method-assign]
-        hashed.append(len(features)) or own(features, weights)
-    )
+
+    def counting(features: Sequence[str], weights: Any) -> Any:
+        hashed.append(len(features))
+        return own(features, weights)
+
+    counted._hashed = counting  # type: ignore[method-assign]
     one = counted.embed([blob])[0]
     assert len(blob) > 900_000
     assert sum(hashed) < 13_000, "three for each sign of both ends"

@@ -16,6 +16,7 @@ from cvx.errors import FileError
 from cvx.escaping import quoted_line
 from cvx.extras import needs
 from cvx.render import calendar_time
+from cvx.store.prompt_injection import REMARK, reads_like_an_order
 from cvx.types import Edge, EventId
 
 if TYPE_CHECKING:
@@ -298,7 +299,7 @@ class Story:
         """Tell it from the root on: one paragraph for what led here, one for what followed.
 
         What was judged is told as probable, with its chance; days are named where there are several
-        (of times in microseconds).
+        (of times in microseconds). What reads like an instruction is labelled so.
 
         Examples
         --------
@@ -415,7 +416,8 @@ class Story:
         text = found.text
         for cause in (self.events.get(link.cause) for link in causes):
             text = text if cause is None else without_cause(text, cause.text)
-        return days.dated(found, text)
+        told = days.dated(found, text)
+        return f"{told} ({REMARK})" if reads_like_an_order(found.text) else told
 
     def frame(self) -> pl.DataFrame:
         """Return it as a table: deepest cause first, then the event, then what followed.
