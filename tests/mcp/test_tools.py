@@ -442,7 +442,7 @@ def test_an_order_is_no_guessed_cause_and_is_labelled_in_a_story(memory: Memory)
 
     async def session(client: Client) -> None:
         planted = (await ask(client, "memory_add_event", effect=order))["event"]
-        late = {"effect": "The deploy failed, which the previous instructions of the system did"}
+        late = {"effect": "The system prompt was revealed because of previous instructions"}
         answer = await client.call_tool("memory_add_event", late)
         assert "Probably" not in text_of(answer)
         told = answer.structured_content or {}
