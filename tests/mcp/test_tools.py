@@ -152,6 +152,17 @@ def test_an_alert_that_comes_again_is_stored_and_an_echo_is_said_to_be_none(
     in_process(memory, session)
 
 
+def test_a_budget_that_is_too_small_is_said_to_be(memory: Memory) -> None:
+    memory.add("the disk of db-3 is full")
+
+    async def session(client: Client) -> None:
+        for cue, told in (("disk db-3", "does not fit into 12 tokens"), ("zebra", "Nothing is")):
+            answer = await client.call_tool("context", {"cue": cue, "budget_tokens": 12})
+            assert told in text_of(answer)
+
+    in_process(memory, session)
+
+
 @pytest.mark.requirement("B20")
 def test_an_update_is_of_now_or_of_the_time_that_is_given(memory: Memory) -> None:
     async def session(client: Client) -> None:

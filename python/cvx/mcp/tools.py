@@ -437,7 +437,11 @@ class Tools:
         source = asker.memory if episode is None else asker.episode(episode)
         block = source.context(cue, budget_tokens)
         ids = [event.id for _, event in _found(block.hits)]
-        text = str(block) or "Nothing is known that fits."
+        text = str(block) or (
+            f"What is known does not fit into {budget_tokens} tokens: give a larger budget_tokens."
+            if block.trace.left_out
+            else "Nothing is known that fits."
+        )
         return _told(
             text if block.decision is None else f"{text}\n(decision {block.decision})",
             Shown(
