@@ -238,9 +238,9 @@ def _echoed(shared: Resources, event: Event, placed: bool) -> int | None:
     """
     if not event.text.strip() or event.key is not None:
         return None
-    handed_out = shared.told(event.namespace, event.text)
+    handed_out = shared.told(event.namespace, event.text) or _rendered_from(shared, event)
     if not handed_out:
-        handed_out = _rendered_from(shared, event)
+        return None
     condition, values = visible_sql(event.namespace, ())
     active = shared.record.query(
         f"SELECT event_id FROM events WHERE state = 'active' AND {condition}"
