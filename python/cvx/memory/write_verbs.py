@@ -13,7 +13,7 @@ import numpy as np
 from cvx.arguments import are_several, wrong
 from cvx.causal.graph_data import CAUSES, causal_kinds, known_order, link_of, store_links
 from cvx.cue import dense_text, lexical_text
-from cvx.dates import relative_dates
+from cvx.dates import relative_dates, when
 from cvx.embed.cache import CachedEmbedder, is_cache
 from cvx.errors import (
     DuplicateKeyError,
@@ -184,8 +184,8 @@ def _check_same(before: Event, event: Event) -> None:
 def _check_newer(before: Event, event: Event) -> None:
     if event.text != before.text and event.timestamp < before.timestamp:
         raise InvalidInputError(
-            f"timestamp is {event.timestamp}, but what stands under the key {event.key!r} is of "
-            f"{before.timestamp}, and an older statement does not replace a newer one: add older "
+            f"timestamp is {when(event.timestamp)}, but what stands under the key {event.key!r} is "
+            f"of {when(before.timestamp)}, and an older statement does not replace a newer one: add older "
             "ones first, or without the key; a wrong time is mended by update"
         )
 
