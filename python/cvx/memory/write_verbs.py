@@ -185,8 +185,8 @@ def _check_newer(before: Event, event: Event) -> None:
     if event.text != before.text and event.timestamp < before.timestamp:
         raise InvalidInputError(
             f"timestamp is {when(event.timestamp)}, but what stands under the key {event.key!r} is "
-            f"of {when(before.timestamp)}, and an older statement does not replace a newer one: add older "
-            "ones first, or without the key; a wrong time is mended by update"
+            f"of {when(before.timestamp)}, and an older statement does not replace a newer one: "
+            "add older ones first, or without the key; a wrong time is mended by update"
         )
 
 
