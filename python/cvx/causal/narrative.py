@@ -67,8 +67,6 @@ _OF_NOUNS = (
 )
 _STARTS = frozenset((_STARTERS + _NOUNS).split())
 _FINITE = frozenset(_VERBS.split())
-_FIRST = re.compile(r"[^\W\d_]+(?=[\s,;:.!?'\u2019]*(?:\s|$)|['\u2019])")
-"""A word of letters alone, at the beginning of a text."""
 _WORD = re.compile(r"[A-Za-z']+")
 _FULL_STOPS = ".\u3002\uff0e\u0964"
 _STOPS = _FULL_STOPS + "!?\u2026\uff01\uff1f\u061f"
@@ -163,8 +161,9 @@ def upper(text: str) -> str:
     >>> upper("the cellar flooded"), upper("run_tests failed"), upper("orders-db is full")
     ('The cellar flooded', 'run_tests failed', 'orders-db is full')
     """
-    first = _FIRST.match(text)
-    return text if first is None or not first[0].islower() else text[:1].upper() + text[1:]
+    first = text.partition(" ")[0].rstrip(_STOPS + ",;:")
+    word = first.replace("'", "").replace("\u2019", "")
+    return text[:1].upper() + text[1:] if word.isalpha() and word.islower() else text
 
 
 def chance(link: Edge) -> str:
