@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,3 +92,27 @@ def test_other_parameters_have_another_id() -> None:
 def test_bad_input_is_a_typed_error(make: object) -> None:
     with pytest.raises(InvalidInputError):
         make()  # type: ignore[operator]
+
+
+def test_data_without_a_space_costs_no_more_than_its_length_and_is_told_by_its_ends() -> None:
+    embedder = LexicalEmbedder()
+    blob = "".join(f"{n:x}" for n in range(200_000))
+    hashed: list[int] = []
+    counted = LexicalEmbedder()
+    own = counted._hashed
+
+    def counting(features: Sequence[str], weights: Any) -> Any:
+        hashed.append(len(features))
+        return own(features, weights)
+
+    counted._hashed = counting  # type: ignore[method-assign]
+    one = counted.embed([blob])[0]
+    assert len(blob) > 900_000
+    assert sum(hashed) < 13_000, "three for each sign of both ends"
+    same, other, end = embedder.embed([blob, blob[::-1], blob[:-3] + "zzz"])
+    assert one.tobytes() == same.tobytes()
+    assert abs(one @ other) < 0.2
+    assert one @ end > 0.4
+    # Up to 4,094 characters every part counts.
+    long = "ab" * 2_047
+    assert embedder.embed([long])[0] @ embedder.embed([long[:1_000] + "x" + long[1_001:]])[0] < 1

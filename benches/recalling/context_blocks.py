@@ -36,7 +36,13 @@ def blocks(
         near = [events[one] for one in dense(label, _RANKED).ranked]
         shown = {
             "context": [
-                entries_of(memory.context(label.query, size, namespace=label.namespace))
+                [
+                    text
+                    for texts in entries_of(
+                        memory.context(label.query, size, namespace=label.namespace)
+                    )
+                    for text in texts
+                ]
                 for size in BUDGETS
             ],
             "plain lines": [_lines(same, size) for size in BUDGETS],

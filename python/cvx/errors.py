@@ -184,8 +184,20 @@ class CvxWarning(UserWarning):
         return printable(super().__str__())
 
 
+class EchoWarning(CvxWarning):
+    """Something was added that only repeats what was recalled: nothing new was stored."""
+
+
+class AsOfWarning(CvxWarning):
+    """A view of the past shows nothing: its time is before the first recording of the store."""
+
+
 class EffectFirstWarning(CvxWarning):
     """A link whose effect happened before its cause was stored, as was chosen."""
+
+
+class NotWrittenWarning(CvxWarning):
+    """A memory was closed without what its recalls had noted, since another process was writing."""
 
 
 class LearningWarning(CvxWarning):

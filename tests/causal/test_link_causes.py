@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from cvx.causal import CallableJudge, Evidence, Judgement, LLMJudge, Pair, RuleJudge
+from cvx.causal.cause_probability import NAMES, Told, reasons
+from cvx.causal.hedging import REVERSED
 from cvx.causal.narrative import NOTHING_BEFORE
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError, UnjudgedWarning, UnknownError
@@ -306,7 +308,11 @@ def test_links_that_contradict_each_other_are_told_as_they_stand() -> None:
     fear = made.add("There was fear", timestamp=5)
     flight = made.add("There was flight", timestamp=5)
     made.link(fear, flight, weight=0.9)
-    made.link(flight, fear, weight=0.2)
+    before = made.record.tail()
+    with pytest.raises(InvalidInputError, match=r"event 1 led to event 2 already.*causes\.reject"):
+        made.link(flight, fear, weight=0.2)
+    assert made.record.tail() == before
+    made.link(flight, fear, weight=0.2, effect_first="allow")
     assert (
         str(made.why(flight))
         == "There was flight, so there was fear. That is why there was flight."
@@ -317,9 +323,73 @@ def test_links_that_contradict_each_other_are_told_as_they_stand() -> None:
     made.causes.reject(edge)
     assert made.why(fear) == []
     assert [step.event.id for step in made.why(flight).steps] == [fear.id]
-    made.link(flight, fear)
+    made.link(flight, fear, effect_first="allow")
     assert made.causes.pending("rejected") == []
     assert [step.event.id for step in made.why(fear).steps] == [flight.id]
+
+
+def test_no_circle_is_linked_by_way_of_others_nor_of_what_was_noted_as_it_happened() -> None:
+    made = memory()
+    one, two, three = (
+        made.add(f"the {name} is shut", timestamp=5) for name in ("gate", "door", "lid")
+    )
+    made.link(one, two)
+    made.link(two, three)
+    with pytest.raises(InvalidInputError, match="event 1 led to event 3 already"):
+        made.link(three, one)
+    # Neither has a time of its own: either order may be told, but not both.
+    utc = Memory(embedder="lexical")
+    late, soon = utc.add("the lid is shut"), utc.add("the door was shut")
+    utc.link(soon, late)
+    with pytest.raises(InvalidInputError, match="event 2 led to event 1 already"):
+        utc.link(late, soon)
+    # A rejected link is none.
+    (edge,) = utc.why(late).edges
+    utc.causes.reject(edge)
+    utc.link(late, soon)
+    # And what tells no cause may go both ways.
+    utc.admin.declare_edge_kind("mentions")
+    utc.link(late, soon, "mentions")
+    utc.link(soon, late, "mentions")
+
+
+@pytest.mark.requirement("B13")
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("Switch sw-b-14 unreachable", "Switch sw-b-14 reachable"),
+        ("The valve of tank 2 was opened", "The valve of tank 2 was closed."),
+        ("Link to Oslo: down", "Link to Oslo: up"),
+    ],
+)
+def test_a_recovery_is_not_told_as_the_effect_of_what_it_ends(was: str, now: str) -> None:
+    made = memory()
+    down = made.add(was, timestamp=1)
+    found = made.causes.propose(made.add(now, timestamp=2))
+    assert [(one.cause, one.state) for one in found] in ([], [(down.id, "candidate")])
+    assert all(one.why == REVERSED and one.weight <= 0.1 for one in found)
+
+
+GERMAN = (
+    "Die Pumpe im Keller wurde abgestellt", "Die Post wurde gebracht", "Die Katze wurde gesehen",
+    "Die Heizung wurde im Herbst geprueft", "Die Wand wurde im Flur gestrichen",
+    "Die Rechnung wurde bezahlt", "Die Lampe im Hof wurde ersetzt", "Die Leitung wurde gespuelt",
+    "Die Pumpe wurde warm, und das Wasser stieg im Keller",
+)  # fmt: skip
+
+
+def test_reasons_name_no_words_that_every_other_event_holds() -> None:
+    effect, pool = Told(GERMAN[-1]), [Told(text) for text in GERMAN[:-1]]
+    nothing_else = np.zeros(len(NAMES))
+    assert reasons(effect, pool[0], nothing_else, pool) == "both speak of Pumpe and Keller"
+    assert reasons(effect, pool[1], nothing_else, pool) == ""
+    english = memory()
+    english.add("Which one of all the pumps stopped? One did", timestamp=1)
+    flood = english.add(
+        "The cellar flooded because one of all the pumps stopped. Which one?", timestamp=2
+    )
+    (link,) = english.causes.propose(flood)
+    assert link.why == 'it says "because" and both speak of pumps and stopped'
 
 
 @pytest.mark.requirement("B10")

@@ -331,3 +331,26 @@ def test_a_text_loses_its_full_stop_in_the_middle_of_a_sentence_in_any_script() 
     memory.link(rain, flood, why="排水管が小さすぎる。")
     told = "一晩中雨が降った led to 地下室が浸水した (排水管が小さすぎる)."
     assert str(memory.why(flood)) == told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "run_tests failed",
+        "orders-db was full",
+        "loadConfig raised",
+        "db3 was lost",
+        "src/app.py broke",
+    ],
+)
+def test_names_that_programs_give_stay_as_they_are(text: str) -> None:
+    told = graph(text, "ALL nodes stopped", links=[(text.split()[-1], "stopped", 1.0, "")])
+    assert str(told.story("stopped")) == f"{text}, so ALL nodes stopped."
+    assert sentence(text) == f"{text}."
+    assert middle("ImportMessage was lost") == "ImportMessage was lost"
+
+
+def test_a_subject_without_causes_is_escaped_once() -> None:
+    memory = Memory(embedder="lexical")
+    backup = memory.add("the <b>backup</b> & its copy failed")
+    assert str(memory.why(backup)).startswith("The &lt;b>backup&lt;/b> & its copy failed. ")

@@ -110,6 +110,8 @@ def test_edit_changes_what_is_given_and_keeps_the_rest(house: Cvx) -> None:
     assert done["version"] == 2
     assert (done["event"]["text"], done["event"]["tags"]) == ("the drain was full", ["cellar"])
     assert house("edit", 1, "--text", "-", "--json", stdin="new words\n").json["version"] == 3
+    moved = house("edit", 1, "--time", "2026-03-01", "--json").json
+    assert (moved["event"]["time"], moved["version"]) == (1_772_323_200_000_000, 4)
     assert house("edit", 1, "--state", "archived").code == 0
     assert [one["id"] for one in house("list", "--json").json["events"]] == [2]
     assert house("edit", 1, "--salience", 3).code == 2

@@ -8,7 +8,7 @@ import polars
 import pytest
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import InvalidInputError, InvalidVectorError
+from cvx.errors import EchoWarning, InvalidInputError, InvalidVectorError
 from cvx.memory import Memory
 from cvx.types import Episode, Event
 
@@ -105,20 +105,57 @@ def test_a_bound_memory_names_no_other() -> None:
     assert ana.get(one).namespace == "ana"
 
 
-def test_what_says_when_it_happened_or_where_it_lies_is_no_echo_of_a_recall() -> None:
+LONG = "The disk of db-3 is full: " + ", ".join(
+    f"volume {n} holds {n} GB of logs" for n in range(12)
+)
+"""What nobody says twice word for word, of more than 300 characters."""
+
+
+@pytest.mark.requirement("B3")
+def test_what_is_said_again_of_ones_own_is_an_event_also_after_a_recall() -> None:
     memory = Memory(embedder=LexicalEmbedder(), clock="ticks")
-    first = memory.add("the disk of db-3 is full", timestamp=10)
-    assert memory.recall("is a disk full?")[0].id == first.id
-    assert memory.add("the disk of db-3 is full").id == first.id
-    again = memory.add("the disk of db-3 is full", timestamp=70)
-    assert (again.id, again.timestamp) != (first.id, first.timestamp)
-    other = memory.add("the disk of db-3 is full", entity="bob")
-    assert other.id not in (first.id, again.id)
-    more = memory.add_many(
-        [{"text": "the disk of db-3 is full", "timestamp": 80}, "the disk of db-3 is full"]
-    ).tolist()
-    assert more[0] == 4
-    assert more[1] <= 3
+    first = memory.add("I took my pill.", metadata={"speaker": "Mira"}, source="mira")
+    assert memory.recall("did she take her pill?")[0].id == first.id
+    own: list[dict[str, Any]] = [
+        {"metadata": {"speaker": "Tobias"}}, {"source": "tobias"}, {"tags": ["health"]},
+        {"kind": "observation"}, {"entity": "tobias"}, {"timestamp": 70}, {"salience": 0.5},
+        {"trust": 0.5}, {"reward": 1.0}, {"action": "swallow"}, {"visibility": "public"},
+        {"aliases": ["the tablet"]}, {"vector": np.ones(memory.dim, np.float32)},
+    ]  # fmt: skip
+    for said in ({}, *own):
+        memory.recall("who took a pill?", k=50)
+        added = memory.add("I took my pill.", **said)
+        assert added.id == len(memory)
+        assert (added.source, dict(added.metadata)) == (
+            said.get("source", ""),
+            said.get("metadata", {}),
+        )
+    ids = memory.add_many(["I took my pill."] * 2).tolist()
+    assert ids == [len(memory) - 1, len(memory)]
+    # Nor is a long text an echo where something is said with it.
+    long = memory.add(LONG)
+    memory.recall("is a disk full?")
+    for said in own:
+        assert memory.add(LONG, **said).id != long.id
+
+
+@pytest.mark.requirement("B3")
+def test_a_long_text_that_comes_back_alone_is_an_echo_and_said_to_be() -> None:
+    memory = Memory(embedder=LexicalEmbedder(), clock="ticks")
+    first = memory.add(LONG, timestamp=10)
+    assert memory.add(LONG).id == 2, "nothing was recalled yet"
+    memory.recall("is a disk full?")
+    with pytest.warns(EchoWarning, match="event 1 says was recalled.*again=True"):
+        assert memory.add(LONG).id in (first.id, 2)
+    with pytest.warns(EchoWarning):
+        more = memory.add_many([{"text": LONG, "timestamp": 80}, LONG]).tolist()
+    assert more[0] == 3
+    assert more[1] in (1, 2, 3)
+    assert memory.add(LONG, again=True).id == 4
+    assert len(memory) == 4
+
+
+def test_a_vector_of_its_own_is_no_echo_of_a_recall() -> None:
     own = Memory(dim=2)
     held = own.add("a place", vector=np.array([1.0, 0.0]))
     assert own.recall(np.array([1.0, 0.0]))[0].id == held.id

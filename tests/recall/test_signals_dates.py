@@ -210,7 +210,7 @@ def test_a_block_resolves_what_a_memory_means(clock: Clock, shown: bool) -> None
     assert ("\n= last friday: 2023-05-05\n" in block) == shown
     # Today is the date that stands above; and the line is no part of what was said.
     assert "\n= today" not in block
-    assert entries_of(block) == [f"Ann: {text}", text]
+    assert entries_of(block) == [(f"Ann: {text}", text)]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import pytest
 
 from cvx import Memory
 from cvx.embed import LexicalEmbedder
-from cvx.errors import RecordIOError, StoreError
+from cvx.errors import AsOfWarning, RecordIOError, StoreError
 from cvx.store import Record, history
 from cvx.store.database import Connection
 
@@ -245,3 +246,22 @@ def test_a_memory_that_is_closed_before_its_views_is_whole_without_the_log(
     past.close()
     with Memory.open(tmp_path / "alone", embedder=LexicalEmbedder()) as alone:
         assert len(alone) == 1
+
+
+@pytest.mark.requirement("B1")
+def test_a_view_of_before_the_first_recording_says_what_to_ask_instead(
+    memory: Memory, tmp_path: Path
+) -> None:
+    memory.add("Mira lives in Hamburg.", timestamp=datetime(2024, 1, 1, tzinfo=UTC))
+    then = datetime(2024, 5, 1, tzinfo=UTC)
+    with pytest.warns(
+        AsOfWarning, match=r"yet at 2024-05-01 .*where=\{\"until\": \.\.\.\}"
+    ) as said:
+        assert memory.as_of(then).recall("Where did Mira live?") == []
+    assert said[0].filename == __file__
+    found = memory.recall("Where did Mira live?", where={"until": then})
+    assert [hit.text for hit in found] == ["Mira lives in Hamburg."]
+    # Where something was recorded, or there is nothing at all, nothing is said.
+    memory.as_of(_stamp(memory)).close()
+    with Memory.open(tmp_path / "empty", embedder="lexical") as empty:
+        empty.as_of(then).close()

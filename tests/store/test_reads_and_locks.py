@@ -18,6 +18,7 @@ import pytest
 
 from cvx.errors import (
     LockTimeoutError,
+    NotWrittenWarning,
     RecordIOError,
     StoreError,
 )
@@ -489,6 +490,54 @@ def test_another_process_is_waited_for_and_a_timeout_leaves_nothing_behind(tmp_p
         waiting.join(LONG)
     with FileLock(path, timeout_s=LONG):
         pass
+
+
+TRANSACTION = """
+import sys, cvx
+with cvx.Memory.open(sys.argv[1]) as memory, memory.admin.transaction():
+    memory.add("the gate is shut")
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.mark.requirement("B17")
+def test_nothing_that_reads_waits_for_the_transaction_of_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cvx.memory.memory.CLOSE_WAITS_S", 0.05)
+    memory = Memory.open(tmp_path, embedder="lexical")
+    memory.add_many([f"the lamp of room {n} is red" for n in range(20)])
+    episode = memory.episode("light")
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", TRANSACTION, str(tmp_path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as other:  # fmt: skip
+        assert other.stdin is not None
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        began = time.monotonic()
+        assert memory.recall("which lamp is red?") != []
+        # More decisions than are written at once, and more than are kept.
+        blocks = [memory.context(f"which lamp is red? {n}") for n in range(300)]
+        assert len({block.decision for block in blocks}) == 300
+        assert 128 <= len(memory._shared.noted.decided) <= 256
+        assert len(episode.advise("a dark hall", ["lamp", "wait"])) == 2
+        with Memory.open(tmp_path) as second:
+            assert len(second) == 20
+        with pytest.warns(NotWrittenWarning, match=r"without writing down \d+ decisions"):
+            memory.close()
+        assert time.monotonic() - began < LONG
+        assert memory.record.closed
+        other.stdin.write(b"\n")
+        other.stdin.flush()
+        assert other.wait(LONG) == 0
+    with Memory.open(tmp_path) as memory:
+        assert len(memory) == 21
+        # Once nobody is in the way, what is noted is written by the next recalls.
+        for n in range(20):
+            memory.context(f"which lamp is red? {n}")
+        assert memory.frames.decisions().height > 0
 
 
 @pytest.mark.requirement("B17")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvx.errors import InvalidInputError, ReadOnlyError, UnknownError
+from cvx.errors import EchoWarning, InvalidInputError, ReadOnlyError, UnknownError
 from cvx.memory import Memory
 from cvx.store import Record
 from cvx.types import Cue, Edge, Event, Filter
@@ -17,22 +17,22 @@ from tests.store.processes import embedder
 
 __all__ = ["memory"]
 
+CLOSED = "the bridge is closed on sundays, " + ", ".join(f"and on day {day}" for day in range(30))
+"""Long enough that nobody says it twice word for word."""
+
 
 @pytest.mark.requirement("B3")
 def test_recalled_text_that_comes_back_is_not_stored_again(memory: Memory) -> None:
-    first = memory.add("the bridge is closed on sundays").id
-    assert memory.add("the bridge is closed on sundays").id == 2
+    first = memory.add(CLOSED).id
+    assert memory.add(CLOSED).id == 2
     assert memory.recall("bridge")
-    assert memory.add("The bridge  is closed on Sundays").id in (first, 2)
+    with pytest.warns(EchoWarning):
+        assert memory.add(CLOSED.title().replace(" ", "  ")).id in (first, 2)
     assert len(memory) == 2
-    assert memory.add("The bridge is closed on Sundays", again=True).id == 3
-    assert memory.add("the bridge is closed on sundays", namespace="other").id == 4
-    mixed = memory.add_many(
-        [
-            Event(timestamp=1, text="new"),
-            Event(text="the bridge is closed on sundays"),
-        ]
-    )
+    assert memory.add(CLOSED, again=True).id == 3
+    assert memory.add(CLOSED, namespace="other").id == 4
+    with pytest.warns(EchoWarning):
+        mixed = memory.add_many([Event(timestamp=1, text="new"), Event(text=CLOSED)])
     assert mixed[0] == 5
     assert mixed[1] in (1, 2, 3)
 
@@ -45,15 +45,20 @@ def test_a_context_block_that_comes_back_as_a_memory_is_recognised(memory: Memor
     shown = [hit.event.event_id or 0 for hit in block.hits if hit.event]
     assert sorted(shown) == [first, second]
     for text in (block, f"  {block.upper()}\n", block.replace("<recalled>", "")):
-        assert memory.add(text).id in (first, second)
+        with pytest.warns(EchoWarning):
+            assert memory.add(text, source="a tool", tags=["seen"]).id in (first, second)
     assert len(memory) == 2
     # Where the best one was put away, by the next one that it shows; what says more is kept.
     memory.forget(shown[0])
-    assert memory.add(block).id == shown[1]
+    with pytest.warns(EchoWarning):
+        assert memory.add(block).id == shown[1]
     quoting = memory.add(f"so I take the bus\n{block}").id
     assert quoting == 3
     assert memory.add(block, again=True).id == 4
     assert memory.add(block, namespace="other").id == 5
+    # A block into which somebody has written something says more than was recalled.
+    more = block.replace("</recalled>", "- the bus is full\n</recalled>")
+    assert memory.add(more).id == 6
 
 
 @pytest.mark.requirement("B3")
@@ -65,17 +70,19 @@ def test_what_a_loop_rendered_is_recognised_when_it_comes_back(memory: Memory) -
     text = loop.render(decision)
     first = memory.record.events_of_nodes([decision.hits[0].node])[decision.hits[0].node]
     held = len(memory)
-    assert memory.add(text, namespace="ana").id == first
+    with pytest.warns(EchoWarning):
+        assert memory.add(text, namespace="ana").id == first
     assert len(memory) == held
     assert memory.add(text, namespace="bob").id != first
 
 
 @pytest.mark.requirement("B3", "B9")
 def test_what_another_made_public_is_recognised_by_whoever_recalled_it(memory: Memory) -> None:
-    first = memory.add("the bridge is closed", namespace="ana", visibility="public").id
+    first = memory.add(CLOSED, namespace="ana", visibility="public").id
     assert memory.recall("the bridge", namespace="bob")
-    assert memory.add("the bridge is closed", namespace="bob").id == first
-    assert memory.add("the bridge is closed", namespace="cleo").id == 2
+    with pytest.warns(EchoWarning):
+        assert memory.add(CLOSED, namespace="bob").id == first
+    assert memory.add(CLOSED, namespace="cleo").id == 2
 
 
 @pytest.mark.requirement("B3")
@@ -86,24 +93,26 @@ def test_a_block_of_an_earlier_session_is_recognised_by_its_form(tmp_path: Path)
         block = memory.context("the bridge")
         theirs = memory.context("a secret way", namespace="ana")
     with Memory.open(tmp_path / "m", embedder=embedder()) as memory:
-        assert memory.add(block).id == first
+        with pytest.warns(EchoWarning):
+            assert memory.add(block).id == first
         assert memory.add(theirs, namespace="bob").id != hidden
-        assert memory.add(theirs, namespace="ana").id == hidden
+        with pytest.warns(EchoWarning):
+            assert memory.add(theirs, namespace="ana").id == hidden
 
 
 @pytest.mark.requirement("B3")
 def test_what_was_put_away_can_be_learned_again(memory: Memory) -> None:
-    forgotten = memory.add("the mill is for sale").id
+    forgotten = memory.add(CLOSED.replace("bridge", "mill")).id
     memory.add("the ferry runs at noon", source="web")
     assert len(memory.recall("the mill, the ferry")) == 2
     memory.forget(forgotten)
     memory.admin.quarantine(source="web")
     again = (
-        memory.add("the mill is for sale").id,
+        memory.add(CLOSED.replace("bridge", "mill")).id,
         memory.add("the ferry runs at noon", source="ana").id,
     )
     assert again == (3, 4)
-    assert texts(memory, "the mill", k=1) == ["the mill is for sale"]
+    assert texts(memory, "the mill", k=1) == [CLOSED.replace("bridge", "mill")]
     assert texts(memory, "the ferry", k=1) == ["the ferry runs at noon"]
 
 

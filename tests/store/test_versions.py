@@ -7,6 +7,7 @@ import random
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,13 @@ import numpy as np
 import pytest
 
 from cvx.embed import LexicalEmbedder
-from cvx.errors import DuplicateKeyError, InvalidInputError, ReadOnlyError, UnknownError
+from cvx.errors import (
+    DuplicateKeyError,
+    EchoWarning,
+    InvalidInputError,
+    ReadOnlyError,
+    UnknownError,
+)
 from cvx.learn.decay import BlindDecay
 from cvx.memory import Memory
 from cvx.memory.reembed import reembed
@@ -89,14 +96,15 @@ def test_links_stay_and_use_is_counted_anew(memory: Memory) -> None:
 def test_adding_to_a_key_that_is_there_makes_a_new_version(memory: Memory) -> None:
     first = memory.add("Ana drinks tea", key="drink", timestamp=5, metadata={"a": 1}, source="web")
     second = memory.add("Ana drinks coffee", key="drink", metadata={"b": 2}, source="web")
-    assert (second.id, second.version, second.timestamp) == (first.id, 2, 5)
+    assert (second.id, second.version) == (first.id, 2)
     assert dict(second.metadata) == {"a": 1, "b": 2}
+    later = (second.timestamp or 0) + 1
     assert len(memory) == 1
     same = memory.add("Ana drinks coffee", key="drink", source="web")
     assert (same.version, same.recorded) == (2, second.recorded)
     ids = memory.add_many(
         [
-            Event(timestamp=7, text="Ana drinks water", key="drink", source="web"),
+            Event(timestamp=later, text="Ana drinks water", key="drink", source="web"),
             Event(timestamp=8, text="Bo drinks milk", key="bo"),
         ]
     )
@@ -105,7 +113,7 @@ def test_adding_to_a_key_that_is_there_makes_a_new_version(memory: Memory) -> No
         "Ana drinks tea",
         "Ana drinks coffee",
     ]
-    assert memory.get(first).timestamp == 7
+    assert memory.get(first).timestamp == later
     before = memory.record.tail()
     with pytest.raises(DuplicateKeyError, match="of source 'web', which 'eve' cannot overwrite"):
         memory.add("Ana drinks poison", key="drink", source="eve")
@@ -132,10 +140,12 @@ def test_what_was_handed_out_is_known_by_its_text_and_not_by_its_event(memory: M
     memory.recall("where does Ana live?")
     again = memory.update(back, text="Ana lives in Rome")
     assert memory.add("Ana lives in Lyon").id != again.id
-    tea = memory.add("Ana drinks tea")
+    long = "Ana drinks tea" + " in the morning, at noon and in the evening" * 8
+    tea = memory.add(long)
     memory.recall("what does Ana drink?")
-    assert memory.add("Ana drinks tea").id == tea.id
-    named = memory.add("Ana drinks tea", key="drink")
+    with pytest.warns(EchoWarning):
+        assert memory.add(long).id == tea.id
+    named = memory.add(long, key="drink")
     assert memory.get(key="drink") == named
 
     def broken() -> None:
@@ -244,6 +254,70 @@ def test_what_a_failure_cost_is_given_back_after_a_new_version(memory: Memory) -
     memory.update(advice, text="a red door")
     memory.admin.roll_back("evil")
     assert memory.get(advice).reward == pytest.approx(0.9, abs=1e-6)
+
+
+@pytest.mark.requirement("B20")
+@pytest.mark.parametrize("way", ["add", "add_many", "event", "update"])
+def test_what_is_told_anew_under_a_key_is_of_now(memory: Memory, way: str) -> None:
+    old = memory.add("Ana lives in Porto.", key="home", timestamp=5)
+    said: dict[str, Any] = {"text": "Ana moved to Lisbon yesterday.", "key": "home"}
+    if way == "add":
+        memory.add(**said)
+    elif way == "update":
+        memory.update(old, text=said["text"])
+    else:
+        memory.add_many([said if way == "add_many" else Event(**said)])
+    new = memory.get(key="home")
+    assert (new.id, new.text, new.version) == (old.id, said["text"], 2)
+    assert new.timestamp in range((new.recorded or 0) - 10, (new.recorded or 0) + 1)
+    assert [(one.text, one.timestamp) for one in new.history] == [(old.text, old.timestamp)]
+    assert old.timestamp is not None
+    assert old.recorded is not None
+    assert memory.events(where={"since": old.timestamp + 1}) == [new]
+    assert memory.as_of(old.recorded).get(key="home").timestamp == old.timestamp
+    # The same words are no news, nor are labels.
+    more: list[dict[str, Any]] = [{}, {"metadata": {"sure": True}}, {"tags": ["home"]}]
+    for again in more:
+        assert memory.add(**said, **again).timestamp == new.timestamp
+    memory.add_many([said, Event(text="other")])
+    assert memory.get(key="home").timestamp == new.timestamp
+
+
+@pytest.mark.requirement("B20")
+def test_an_older_statement_does_not_replace_a_newer_one(memory: Memory) -> None:
+    bank = memory.add("Ana works at the bank.", key="job", timestamp=2_000)
+    before = memory.record.tail()
+    with pytest.raises(InvalidInputError, match=r"1000, but what stands .*'job' is of 2000"):
+        memory.add("Ana works at the zoo.", key="job", timestamp=1_000)
+    with pytest.raises(InvalidInputError, match="event 1 of those given: timestamp is 1000"):
+        memory.add_many(["x", {"text": "Ana works at the zoo.", "key": "job", "timestamp": 1_000}])
+    assert memory.record.tail() == before
+    # Equal times, and the time alone, may be given; and update may say anything.
+    assert memory.add("Ana works at a bank.", key="job", timestamp=2_000).version == 2
+    assert memory.add("Ana works at a bank.", key="job", timestamp=1_500).timestamp == 1_500
+    assert memory.update(bank, text="Ana is at sea.", timestamp=10).timestamp == 10
+
+
+@pytest.mark.requirement("B20")
+def test_an_update_without_a_time_moves_what_speaks_of_now_alone() -> None:
+    memory, then = Memory(embedder="lexical"), datetime(2025, 1, 10, tzinfo=UTC)
+    flew = memory.add("Ana flew to Rom last week.", timestamp=then)
+    # It was mended: "last week" is that of then.
+    assert memory.update(flew, text="Ana flew to Rome last week.").timestamp == flew.timestamp
+    assert "2024-12-30" in memory.context("When did Ana fly to Rome?")
+    moved = memory.update(flew, text="Ana moved to Rome yesterday.")
+    assert moved.timestamp is not None
+    assert moved.recorded is not None
+    assert 0 <= moved.recorded - moved.timestamp < 1_000_000
+    given = memory.update(flew, text="Ana flew home last Friday.", timestamp=then)
+    assert given.timestamp == flew.timestamp
+    ticks = Memory(embedder="lexical", clock="ticks")
+    first = ticks.add("the king is ill", key="king", timestamp=3)
+    ticks.add("the gate is shut", timestamp=7)
+    assert ticks.add("the king is well", key="king").timestamp == 8
+    assert ticks.update(first, text="the king is dead").timestamp == 9
+    ids = ticks.add_many(["a", {"text": "the king is dead", "key": "king"}, "b"])
+    assert [ticks.get(one).timestamp for one in ids.tolist()] == [10, 9, 11]
 
 
 @pytest.mark.requirement("B20")
@@ -424,7 +498,7 @@ def test_what_is_recalled_or_listed_knows_its_versions(memory: Memory) -> None:
     memory.add("the spare key is under the pot", key="key")
     other = memory.add("a lamp")
     moved = memory.add("the spare key hangs in the hall", key="key")
-    (listed, lamp) = memory.events()
+    (lamp, listed) = memory.events()
     block = memory.context("where is the spare key?")
     hit = memory.recall("where is the spare key?")[0]
     assert hit.event is not None
@@ -434,3 +508,14 @@ def test_what_is_recalled_or_listed_knows_its_versions(memory: Memory) -> None:
         assert [older.text for older in event.history] == ["the spare key is under the pot"]
         assert pickle.loads(pickle.dumps(event)).history == event.history
     assert (lamp.id, lamp.version, tuple(lamp.history)) == (other.id, 1, ())
+
+
+@pytest.mark.requirement("B20")
+def test_a_vector_that_stands_under_a_key_already_moves_no_time() -> None:
+    memory = Memory(dim=2, clock="ticks")
+    here = np.array([1.0, 0.5], np.float32)
+    assert memory.add("a place", key="home", vector=here, timestamp=3).timestamp == 3
+    assert memory.add("a place", key="home", vector=[1.0, 0.5]).timestamp == 3  # type: ignore[arg-type]
+    assert memory.add("a place", key="home", vector=-here).timestamp == 4
+    with pytest.raises(InvalidInputError, match="vector"):
+        memory.add("a place", key="home", vector="here")  # type: ignore[arg-type]

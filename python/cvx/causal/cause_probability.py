@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.causal.fusion import Floats
-from cvx.causal.hedging import LEFT_OPEN
+from cvx.causal.hedging import LEFT_OPEN, REVERSED, reverses
 from cvx.causal.judges.offline import (
     Heads,
     WordPairs,
     beginnings,
     content_words,
+    function_words,
     leaves_open,
     stems,
 )
@@ -174,6 +175,18 @@ class Words(NamedTuple):
     onward: frozenset[str] | None
     trouble: float
     lasting: bool
+
+
+# What both may hold without speaking of it; the probability goes by its own words.
+_SAY_LITTLE_WORDS = """
+about above after again against all also always another any because before being below between both
+during each else ever every few get gets getting got here however just least less let made make
+makes many more most much never now once one ones only other others own same several since some
+still such through two under until us very via while within without yet
+"""
+_SAY_LITTLE = function_words.union(_SAY_LITTLE_WORDS.split())
+_ENOUGH = 8
+"""Events from which it can be told which words are usual among them."""
 
 
 @lru_cache(maxsize=16_384)
@@ -582,10 +595,10 @@ def transfer(effect: Told, pool: Sequence[Told], known: Known | None) -> tuple[F
     return forth.max(axis=1).astype(np.float64), back.max(axis=1).astype(np.float64)
 
 
-def reasons(effect: Told, cause: Told, row: Floats) -> str:
-    """Return the reasons for a pair's probability in words."""
+def reasons(effect: Told, cause: Told, row: Floats, pool: Sequence[Told] = ()) -> str:
+    """Return the reasons for a pair's probability in words; ``pool`` says which words are usual."""
     if leaves_open(cause.text, effect.text):
-        return LEFT_OPEN
+        return REVERSED if reverses(cause.text, effect.text) else LEFT_OPEN
     value = dict(zip(NAMES, row.tolist(), strict=True))
     ours, theirs = words_of(cause.text), words_of(effect.text)
     said = []
@@ -599,8 +612,8 @@ def reasons(effect: Told, cause: Told, row: Floats) -> str:
     if value["like known"] >= 0.5:
         said.append("a link between two like them is known")
     shared = [word for word in _TOKEN.findall(effect.text) if _telling(word, ours, theirs)]
-    if shared:
-        said.append(f"both speak of {listed(dict.fromkeys(shared))}")
+    if shared := _unusual(shared, pool):
+        said.append(f"both speak of {listed(shared)}")
     if not said and value["next"] and not value["together"]:
         said.append("it happened right before")
     if not said and value["likeness among"] > 1.5:
@@ -618,6 +631,19 @@ def _telling(word: str, cause: Words, effect: Words) -> bool:
     names = {*cause.names, *effect.names}
     met = cause.stems & effect.stems & content_words(word)
     return bool(met) or (word.lower() in names and word.lower() in cause.tokens)
+
+
+def _unusual(words: Iterable[str], pool: Sequence[Told]) -> list[str]:
+    """Return the three of some words that the fewest events hold, in their order, each once.
+
+    What every third event holds is left out, whatever the language: "die", "wurde".
+    """
+    once = {word.lower(): word for word in reversed([*words]) if word.lower() not in _SAY_LITTLE}
+    known = [words_of(one.text).tokens for one in pool] if len(pool) >= _ENOUGH else []
+    held = {word: sum(word in one for one in known) for word in reversed(once)}
+    rare = [word for word in held if 3 * held[word] <= len(known)]
+    chosen = sorted(rare, key=held.__getitem__)[:3]
+    return [once[word] for word in rare if word in chosen]
 
 
 def listed(words: Iterable[str]) -> str:

@@ -8,6 +8,18 @@ from functools import lru_cache
 
 LEFT_OPEN = "it only asks, denies, doubts or corrects it"
 """What is said for a link that the words of its effect leave open."""
+REVERSED = "it only says that the opposite is so"
+"""What is said for a link whose effect is its cause with one word turned round: a recovery."""
+_OPPOSITES = """
+up down on off in out open closed opened closed started stopped enabled disabled locked unlocked
+lost found failed succeeded failed recovered raised cleared full empty online offline
+"""
+_OPPOSITE = frozenset(
+    frozenset(pair)
+    for words in [_OPPOSITES.split()]
+    for pair in zip(words[::2], words[1::2], strict=True)
+)
+_AGAINST = ("un", "in", "im", "dis", "non", "non-")
 # Everything below is bounded: a text may be long, and of anybody.
 _ENDS = re.compile(r"(?<=[.!?])\s|\n")
 _CUE = (
@@ -96,6 +108,26 @@ _OTHERWISE = re.compile(
     r"|stattdessen)\b",
     re.IGNORECASE,
 )
+
+
+def reverses(earlier: str, later: str) -> bool:
+    """Return whether two texts say the same but for one word and its opposite.
+
+    Examples
+    --------
+    >>> reverses("Switch b-14 unreachable", "Switch b-14 reachable")
+    True
+    >>> reverses("The pump stopped", "The cellar flooded")
+    False
+    """
+    one, other = earlier.casefold().split(), later.casefold().split()
+    if len(one) != len(other):
+        return False
+    turned = [(a.strip(".,!:"), b.strip(".,!:")) for a, b in zip(one, other, strict=True) if a != b]
+    return len(turned) == 1 and (
+        frozenset(turned[0]) in _OPPOSITE
+        or any({part + turned[0][0], part + turned[0][1]} & {*turned[0]} for part in _AGAINST)
+    )
 
 
 @lru_cache(maxsize=16_384)

@@ -18,6 +18,7 @@ from cvx.causal.judges.offline import leaves_open
 from cvx.index import RawIndex
 from cvx.store import Record
 from cvx.store.namespaces import visible_spaces, visible_sql
+from cvx.store.prompt_injection import ORDER
 from cvx.types import Edge, Event, EventId, Filter, Vector
 
 T = TypeVar("T")
@@ -317,14 +318,16 @@ class Linker:
         made = []
         for at, word in zip(order, said, strict=True):
             cause = seen.events[at].id
-            why = reasons(seen.effect, seen.pool[at], rows[at])
+            why = reasons(seen.effect, seen.pool[at], rows[at], seen.pool)
             chance, why = _weighed(float(chances[at]), why, word)
             before = known.get(cause) or _NEW
             note = "cvx" if judge is None else judge.name
             evidence = Evidence.from_text(before.evidence).judged(chance, note)
             state = "judged" if draw is not None and evidence.weight >= draw else "candidate"
             sure = word is not None and word.confirmed
-            if not sure and leaves_open(seen.pool[at].text, effect.text):
+            # An order that somebody planted happened, but nobody knows that it led to anything.
+            ordered = ORDER in seen.events[at].tags
+            if not sure and (ordered or leaves_open(seen.pool[at].text, effect.text)):
                 state = "candidate"
             if word is not None and word.verdict == "unjudged":
                 state = "unjudged"

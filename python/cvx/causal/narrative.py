@@ -16,6 +16,7 @@ from cvx.errors import FileError
 from cvx.escaping import quoted_line
 from cvx.extras import needs
 from cvx.render import calendar_time
+from cvx.store.prompt_injection import REMARK, reads_like_an_order
 from cvx.types import Edge, EventId
 
 if TYPE_CHECKING:
@@ -82,7 +83,9 @@ def middle(text: str) -> str:
     """
     line = quoted_line(text).rstrip(_FULL_STOPS + " ")
     first = line.split(" ", 1)[0]
-    common = first.lower() in _STARTS or first[1:].endswith(_OF_NOUNS)
+    common = first.lower() in _STARTS or (first.isalpha() and first.endswith(_OF_NOUNS))
+    # Names that programs give (ImportMessage, ALL) stay as they are.
+    common = common and not any(sign.isupper() for sign in first[1:])
     return line[:1].lower() + line[1:] if common else line
 
 
@@ -94,10 +97,12 @@ def sentence(text: str) -> str:
     >>> sentence("the cellar flooded"), sentence("Why?")
     ('The cellar flooded.', 'Why?')
     """
-    line = quoted_line(text)
-    if not line:
-        return "Something happened that left no words."
-    return line[:1].upper() + line[1:] + ("" if line[-1] in _STOPS else ".")
+    return _stopped(quoted_line(text)) or "Something happened that left no words."
+
+
+def _stopped(line: str) -> str:
+    """Return what is quoted already as a sentence."""
+    return upper(line) + ("" if not line or line[-1] in _STOPS else ".")
 
 
 def is_clause(text: str) -> bool:
@@ -149,8 +154,16 @@ def bracketed(how: str) -> str:
 
 
 def upper(text: str) -> str:
-    """Return a text with its first letter capitalised."""
-    return text[:1].upper() + text[1:]
+    """Return a text with a capital first, unless it begins with a name such as run_tests or db-3.
+
+    Examples
+    --------
+    >>> upper("the cellar flooded"), upper("run_tests failed"), upper("orders-db is full")
+    ('The cellar flooded', 'run_tests failed', 'orders-db is full')
+    """
+    first = text.partition(" ")[0].rstrip(_STOPS + ",;:")
+    word = first.replace("'", "").replace("\u2019", "")
+    return text[:1].upper() + text[1:] if word.isalpha() and word.islower() else text
 
 
 def chance(link: Edge) -> str:
@@ -285,7 +298,7 @@ class Story:
         """Tell it from the root on: one paragraph for what led here, one for what followed.
 
         What was judged is told as probable, with its chance; days are named where there are several
-        (of times in microseconds).
+        (of times in microseconds). What reads like an instruction is labelled so.
 
         Examples
         --------
@@ -304,7 +317,7 @@ class Story:
         before = self._told(self.causes, self.before, days, last=None)
         paragraphs = []
         if not any(link.effect == self.subject.id for link in self.causes):
-            before.append(sentence(self._text(self.subject.id, days)))
+            before.append(_stopped(self._text(self.subject.id, days)))
             if self.back is not None:
                 before.append(NOTHING_BEFORE)
         elif self.back and self.back.deeper:
@@ -402,7 +415,8 @@ class Story:
         text = found.text
         for cause in (self.events.get(link.cause) for link in causes):
             text = text if cause is None else without_cause(text, cause.text)
-        return days.dated(found, text)
+        told = days.dated(found, text)
+        return f"{told} ({REMARK})" if reads_like_an_order(found.text) else told
 
     def frame(self) -> pl.DataFrame:
         """Return it as a table: deepest cause first, then the event, then what followed.

@@ -185,6 +185,12 @@ def edit(
     text: Annotated[
         str | None, typer.Option(help="What it says from now on; - reads stdin.")
     ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            help="When it happened; by default that stays, but news under a key is of now."
+        ),
+    ] = None,
     tag: Annotated[
         list[str] | None, typer.Option(help="Its labels from now on; may be repeated.")
     ] = None,
@@ -210,6 +216,7 @@ def edit(
 
     given: dict[str, Any] = {
         "text": sys.stdin.read().rstrip("\n") if text == "-" else text,
+        "timestamp": timestamp_of(time),
         "tags": tag,
         "metadata": from_options(metadata) if metadata else None,
         "salience": salience,

@@ -20,6 +20,8 @@ from cvx.types import Vector
 
 _WORD = re.compile(r"\w+")
 _CACHED_WORDS = 65_536
+_LONGEST_WORD = 4_096
+"""Characters of a word beyond which the parts between its ends are left out."""
 
 
 class LexicalEmbedder(Threaded):
@@ -134,24 +136,31 @@ class LexicalEmbedder(Threaded):
         return known
 
     def _hash_word(self, word: str) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
-        row = np.zeros(self.dim)
-        _add_hashed(row, "w" + word, 1.0)
         marked = f"<{word}>"
+        if len(marked) > _LONGEST_WORD:
+            # What is longer is data: both ends tell it from others.
+            marked = marked[: _LONGEST_WORD // 2] + marked[-_LONGEST_WORD // 2 :]
         low, high = self.ngrams
-        grams = [
-            marked[at : at + n] for n in range(low, high + 1) for at in range(len(marked) - n + 1)
+        features = ["w" + word]
+        features += [
+            "g" + marked[at : at + n]
+            for n in range(low, high + 1)
+            for at in range(len(marked) - n + 1)
         ]
-        if grams and word and self.ngram_weight:
-            share = self.ngram_weight / math.sqrt(len(grams))
-            for gram in grams:
-                _add_hashed(row, "g" + gram, share)
+        grams = len(features) - 1 if word and self.ngram_weight else 0
+        weights = np.ones(1 + grams)
+        weights[1:] = self.ngram_weight / math.sqrt(grams or 1)
+        row = self._hashed(features[: 1 + grams], weights)
         places = np.flatnonzero(row)
         return places, row[places]
 
-
-def _add_hashed(row: npt.NDArray[np.float64], feature: str, weight: float) -> None:
-    # blake2b rather than hash(): Python's own is salted anew in every process.
-    code = int.from_bytes(
-        hashlib.blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
-    )
-    row[(code >> 1) % len(row)] += weight if code & 1 else -weight
+    def _hashed(
+        self, features: Sequence[str], weights: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        # blake2b rather than hash(): Python's own is salted anew in every process.
+        made = (one.encode("utf-8", "surrogatepass") for one in features)
+        told = b"".join([hashlib.blake2b(one, digest_size=8).digest() for one in made])
+        codes = np.frombuffer(told, "<u8")
+        row = np.zeros(self.dim)
+        np.add.at(row, (codes >> 1) % self.dim, np.where(codes & 1, weights, -weights))
+        return row

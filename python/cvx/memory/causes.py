@@ -322,7 +322,7 @@ class Causes:
             for event in self._shared.active_events(namespace)
         ]
         made = (reflector or Reflector()).reflect(seen, now)
-        return add_events(self._shared, made) if made else []
+        return add_events(self._shared, made).ids if made else []
 
     def _own(self, event: AnEvent | str) -> Event:
         if isinstance(event, str):

@@ -35,12 +35,15 @@ from cvx.arguments import (
     whole,
     wrong,
 )
+from cvx.dates import when
 from cvx.embed import Embedder
 from cvx.errors import (
+    AsOfWarning,
     InvalidInputError,
     SettingsMismatchError,
     StoreError,
     UnknownError,
+    warn,
 )
 from cvx.escaping import html_text
 from cvx.index import RawIndex
@@ -52,7 +55,7 @@ from cvx.memory.dataframes import Frames
 from cvx.memory.learning import Learning
 from cvx.memory.namespace_access import Identity
 from cvx.memory.recall_verbs import RECALL, RecallVerbs, Sources, asker_of
-from cvx.memory.resources import Resources
+from cvx.memory.resources import CLOSE_WAITS_S, Resources
 from cvx.memory.settings import (
     CLOCKS,
     PRESETS,
@@ -450,19 +453,25 @@ class Memory:
         action, reward, kind, tags, metadata, source, trust, visibility, salience, key
             As for ``Event``.
         again : bool, default False
-            Store it even where it is only what this memory has just been recalled for; so does
-            what says its ``timestamp`` or ``vector``, or another ``entity``.
+            Store it even where it is an echo.
 
         An event of the namespace that has the key becomes a new version of itself: what is not
-        given stays, metadata is merged; see ``update``.
+        given stays, metadata is merged; see ``update``. Another text without a ``timestamp`` is of
+        now; a ``timestamp`` before that of the version that stands is refused with it.
 
         Returns
         -------
         Event
-            As it is stored, with its ``id``. Text that this memory handed out in a recall and that
-            comes back as new is not stored, nor is a block that ``context`` made or a loop
-            rendered: the event is the one that says so already, in a block the first, unless it
-            was forgotten or quarantined meanwhile.
+            As it is stored, with its ``id``. An echo is not stored: a block that ``context`` made
+            or a loop rendered, or a text of 300 characters and more that a recall of this process
+            handed out word for word and with which nothing else is given. The event is then the
+            one that says so already, in a block the first, unless all were forgotten or
+            quarantined meanwhile.
+
+        Warns
+        -----
+        EchoWarning
+            It is an echo, and nothing was stored.
 
         Raises
         ------
@@ -500,12 +509,21 @@ class Memory:
             salience=salience,
             key=key,
         )
-        placed = [timestamp is not None or vector is not None]
+        placed = timestamp is not None
+        stored, echo = self._added(event, aliases, again=again, placed=placed)
+        echo.warned()
+        return stored
+
+    def _added(
+        self, event: Event, aliases: Sequence[str] = (), *, again: bool = False, placed: bool
+    ) -> tuple[Event, write_verbs.Added]:
+        """Store an event, and return it as it is stored, or the one that it only repeats."""
         new = self._shared.record.told("next_event", int)
-        (number,) = write_verbs.add_events(
-            self._shared, [event], [aliases], again=again, placed=placed
+        added = write_verbs.add_events(
+            self._shared, [event], [aliases], again=again, placed=[placed]
         )
-        return self._shared.event(number, self._identity, new=number >= new)
+        (number,) = added.ids
+        return self._shared.event(number, self._identity, new=number >= new), added
 
     @checked(**_FIELDS)
     def _made(
@@ -527,9 +545,12 @@ class Memory:
         known = self._called(key, whose)
         if known is not None:
             # An event that has the key keeps what is not given.
-            time = known.timestamp if time is None else time
             entity = known.entity if entity is None else entity
             visibility = known.visibility if visibility is None else visibility
+            if time is None and write_verbs.says_the_same(
+                self._shared, known, text, fields.get("vector")
+            ):
+                time = known.timestamp
         return Event(
             entity=entity,
             timestamp=self._shared.time(None) if time is None else time,
@@ -598,26 +619,26 @@ class Memory:
         words: list[Sequence[str]] = []
         placed: list[bool] = []
         counts = self._shared.clock != "utc"
-        latest = self._shared.now() if counts else 0
+        latest = began = self._shared.now() if counts else 0
         for place, item in enumerate(write_verbs.rows_of(items)):
             with write_verbs.named(place):
                 made, named = self._item(item, whose)
                 if isinstance(made, Event) and counts:
-                    made = made if _said(item, "timestamp") else replace(made, timestamp=latest + 1)
+                    # One that says again what it said keeps its time.
+                    if not _said(item, "timestamp") and made.timestamp > began:
+                        made = replace(made, timestamp=latest + 1)
                     latest = max(latest, a_time("timestamp", made.timestamp))
             listed.append(made)
             words.append(named)
-            placed.append(_said(item, "timestamp") or _said(item, "vector"))
+            placed.append(_said(item, "timestamp"))
         if aliases:
             if any(words) or any(isinstance(one, Episode) for one in listed):
                 raise wrong("aliases", aliases, "none: some items bring their own, or are episodes")
             words = [*aliases]
         if not any(isinstance(one, Episode) for one in listed):
             events = [one for one in listed if isinstance(one, Event)]
-            numbers = write_verbs.add_events(
-                self._shared, events, words, again=again, placed=placed
-            )
-            return np.array(numbers, dtype=np.int64)
+            added = write_verbs.add_events(self._shared, events, words, again=again, placed=placed)
+            return np.array(added.warned(), dtype=np.int64)
         ids: list[int] = []
         with self._shared.record.together():
             for place, (one, named) in enumerate(zip(listed, words, strict=True)):
@@ -625,7 +646,7 @@ class Memory:
                     if isinstance(one, Event):
                         ids += write_verbs.add_events(
                             self._shared, [one], [named], again=again, placed=[placed[place]]
-                        )
+                        ).warned()
                     else:
                         ids += self._play_again(one, one.namespace or whose)
         return np.array(ids, dtype=np.int64)
@@ -644,14 +665,20 @@ class Memory:
             words = some_texts("aliases", fields.pop("aliases", ()))
             return self._made(**{"namespace": whose, **fields}), words
         if isinstance(item, Event | Episode):
-            if isinstance(item, Event) and (
-                not _said(item, "timestamp") or isinstance(item.timestamp, datetime)
-            ):
-                item = replace(item, timestamp=self._shared.time(item.timestamp))
             if item.namespace == DEFAULT_NAMESPACE:
                 item = replace(item, namespace=whose)
             else:
                 self._identity.named(item.namespace)
+            if isinstance(item, Event) and (
+                not _said(item, "timestamp") or isinstance(item.timestamp, datetime)
+            ):
+                time = self._shared.time(item.timestamp)
+                there = None if _said(item, "timestamp") else self._called(item.key, item.namespace)
+                if there is not None and write_verbs.says_the_same(
+                    self._shared, there, item.text, item.vector
+                ):
+                    time = there.timestamp
+                item = replace(item, timestamp=time)
             return item, ()
         raise wrong("item", item, "an Event, an Episode, a mapping of add's parameters, or a text")
 
@@ -685,6 +712,7 @@ class Memory:
         event: AnEvent,
         *,
         text: str | None = None,
+        timestamp: int | datetime | None = None,
         vector: Vector | None = None,
         tags: Iterable[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
@@ -705,6 +733,10 @@ class Memory:
         event : Event, Hit or int
         text : str, optional
             What it says from now on.
+        timestamp : int or aware datetime, optional
+            When it happened. By default that stays, unless another text is news: that of an event
+            with a key, or one that speaks of a day by its distance ("yesterday") where the older
+            text does not. News is of now.
         vector : ndarray of shape (dim,), float32, optional
             Where it lies; by default a new text is embedded.
         tags : iterable of str, optional
@@ -754,6 +786,7 @@ class Memory:
         self._shared.check_own([number], identity)
         change = write_verbs.Change(
             text=text,
+            timestamp=None if timestamp is None else self._shared.time(timestamp),
             vector=vector,
             tags=None if tags is None else tuple(tags),
             metadata=metadata,
@@ -814,6 +847,8 @@ class Memory:
             is no string.
         InvalidInputError
             The effect happened before the cause, and ``effect_first`` is "refuse".
+        InvalidInputError
+            By other links the effect led to the cause already, and ``effect_first`` is "refuse".
         InvalidInputError
             Another ``effect_first`` than those.
 
@@ -1308,6 +1343,9 @@ class Memory:
     def as_of(self, recorded: int | datetime) -> Memory:
         """Return the memory as it was at a time of recording.
 
+        It goes by when things were recorded, not by when they happened: of a history that was
+        imported later it shows nothing. What happened until then is ``where={"until": ...}``.
+
         No later event, link, reward, count, decision or weight is known to it; what was erased
         since is gone from it too. The answer is a memory of its own that refuses writes.
 
@@ -1329,9 +1367,26 @@ class Memory:
             An older version of cvx kept the store then, and overwrote what it knew.
         InvalidInputError
             No whole number, or none of 64 bits.
+
+        Warns
+        -----
+        AsOfWarning
+            Nothing that is in the store was recorded by then.
         """
         assert isinstance(recorded, int)
         record = as_of(self._shared.record, recorded)
+        later = (
+            "SELECT 1 FROM events WHERE NOT EXISTS"
+            " (SELECT 1 FROM journal WHERE op = 'erase' AND recorded > ?) LIMIT 1"
+        )
+        if not record.query("SELECT 1 FROM events LIMIT 1") and self._shared.record.query(
+            later, (recorded,)
+        ):
+            warn(
+                f"nothing was recorded yet at {when(recorded)}: as_of goes by when things were "
+                'recorded; for what happened until then, give where={"until": ...}',
+                AsOfWarning,
+            )
         snapshots = self._shared.store.snapshots
         past = Resources(
             None,
@@ -1345,6 +1400,14 @@ class Memory:
     def close(self) -> None:
         """Write down what is noted, snapshot the index, and close. Closing again does nothing.
 
+        While another process writes, it waits for five seconds in all, and then closes without
+        the snapshot, which is only a cache, and without what recalls have noted.
+
+        Warns
+        -----
+        NotWrittenWarning
+            Decisions and counts of use were not written.
+
         Raises
         ------
         StoreError
@@ -1352,20 +1415,18 @@ class Memory:
         """
         if self._identity.bound and not self._owns:
             return
-        try:
-            if (
-                not self._shared.record.closed
-                and not self._shared.record.frozen
-                and self._shared.noted
-            ):
-                # Moved to another embedder meanwhile, the store takes nothing from here any more.
-                with suppress(SettingsMismatchError):
-                    self._shared.flush()
-            self._shared.save_learned()
-            with suppress(StoreError, SettingsMismatchError):
-                self._recaller.save()
-        finally:
-            self._shared.store.close()
+        shared = self._shared
+        with shared.record.database.patience(CLOSE_WAITS_S):
+            try:
+                if not shared.record.closed and not shared.record.frozen and shared.noted:
+                    # Moved to another embedder meanwhile, the store takes nothing from here.
+                    with suppress(SettingsMismatchError):
+                        shared.flush_last()
+                shared.save_learned()
+                with suppress(StoreError, SettingsMismatchError):
+                    self._recaller.save()
+            finally:
+                shared.store.close()
 
     @checked(
         task=optional(a_text),

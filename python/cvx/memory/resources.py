@@ -18,7 +18,9 @@ from cvx.errors import (
     ClockWarning,
     DamagedStoreError,
     EmbedderAnswerError,
+    LockTimeoutError,
     NamespaceError,
+    NotWrittenWarning,
     SettingsMismatchError,
     StoreError,
     UnknownError,
@@ -43,6 +45,10 @@ if TYPE_CHECKING:
 _MOST_HANDED_OUT = 10_000
 _LIKE_SECONDS = range(1_400_000_000, 2_100_000_000)
 """Seconds since 1970 of the years 2014 to 2036; as microseconds, half an hour of 1970."""
+_UNITS = {"seconds": 1_000_000, "milliseconds": 1_000}
+"""What else a time may have been counted in, in microseconds."""
+CLOSE_WAITS_S = 5.0
+"""How long closing waits in all for another process that writes."""
 _TRIES = 4
 """So often as much again is noted before the oldest of it goes, where nothing can be written."""
 
@@ -158,21 +164,27 @@ class Resources(Follower):
         Warns
         -----
         ClockWarning
-            A number of microseconds that would be a day of our years if it were seconds.
+            A number of microseconds that would be a day of our years if it were (milli)seconds.
         """
         if value is None:
             return self.record.now() if self.clock == "utc" else self.now() + 1
         if isinstance(value, datetime) and self.clock != "utc":
             raise wrong("timestamp", value, f"an int: this memory counts {self.clock}")
         time = a_time("timestamp", value)
-        if not isinstance(value, datetime) and time in _LIKE_SECONDS and self.clock == "utc":
-            meant = datetime.fromtimestamp(time, UTC)
-            warn(
-                f"timestamp is {time} microseconds, which is in 1970; as seconds it would be "
-                f"{meant:%Y-%m-%d}: give a datetime, or seconds times 1,000,000",
-                ClockWarning,
-            )
+        if not isinstance(value, datetime) and (doubt := self.other_unit(time)):
+            warn(doubt, ClockWarning)
         return time
+
+    def other_unit(self, time: int) -> str | None:
+        """Return in words that a time seems to count (milli)seconds where microseconds do."""
+        for unit, factor in _UNITS.items() if self.clock == "utc" else ():
+            if time * factor // 1_000_000 in _LIKE_SECONDS:
+                meant = datetime.fromtimestamp(time * factor // 1_000_000, UTC)
+                return (
+                    f"timestamp is {time} microseconds, which is in 1970; as {unit} it would be "
+                    f"{meant:%Y-%m-%d}: give a datetime, or {unit} times {factor:,}"
+                )
+        return None
 
     def remember_spec(self, spec: str | None) -> None:
         """Let the store remember how to make its embedder."""
@@ -361,25 +373,49 @@ class Resources(Follower):
                 self.advisors.save()
 
     def flush_if_much(self) -> None:
-        """Write down what reading has noted if there is much of it.
+        """Write down what reading has noted if there is much of it, and nobody else writes.
 
-        Where it cannot be written, it is tried again when there is as much more, and after a few
-        times the oldest is dropped: reading goes on, and takes no more room.
+        Where it cannot be written, it is tried again, on a full disk when there is as much more,
+        and in the end the oldest is dropped: reading waits for nobody, and takes no more room.
         """
-        size, first = self.noted.size, self._tries == 1
-        if size < (SOME if first else MUCH * self._tries):
+        if self.noted.size < (SOME if self._tries == 1 else MUCH * self._tries):
             return
+        database = self.record.database
         try:
-            if size < MUCH and not self.record.database.may_write_at_once:
-                return
-            self.flush()
-            self._tries = 1
-            self.store.snapshot_if_grown()
+            if database.may_write_at_once:
+                with database.patience(0.0):
+                    self.flush()
+                    self._tries = 1
+                    self.store.snapshot_if_grown()
+        except LockTimeoutError:
+            pass
         except StoreError:
-            with self.mutex:
-                if self._tries == _TRIES:
-                    self.noted.drop_oldest(MUCH * (_TRIES - 1))
-                self._tries = min(self._tries + 1, _TRIES)
+            self._tries = min(self._tries + 1, _TRIES)
+        with self.mutex:
+            if self.noted.size >= MUCH * _TRIES:
+                self.noted.drop_oldest(MUCH * (_TRIES - 1))
+
+    def flush_last(self) -> None:
+        """Write down what reading has noted before the store is closed; warn of what could not be.
+
+        Warns
+        -----
+        NotWrittenWarning
+            Another process writes.
+        """
+        # Threads of this process that are writing end first.
+        with self.record.mutex:
+            pass
+        try:
+            self.flush()
+        except LockTimeoutError:
+            used = {*self.noted.retrieved, *self.noted.used}
+            warn(
+                f"closed without writing down {len(self.noted.decided)} decisions and the use of "
+                f"{len(used)} memories: another process kept {self.folder} locked for "
+                f"{CLOSE_WAITS_S:g} s; all that was added is stored",
+                NotWrittenWarning,
+            )
 
 
 def digest(namespace: str, text: str) -> bytes:

@@ -12,8 +12,8 @@ from cvx.store.rows import event_context
 from cvx.types import Decision, Hit
 
 SOME, MUCH = 256, 2_048
-"""Sizes from which it is worth a transaction of its own: where nobody has to be waited for, and
-where somebody else is writing."""
+"""Sizes from which it is worth a transaction of its own, and by which the next try waits where one
+has failed."""
 _DECISION = 32
 """What a decision counts in a size, a count of use being 1."""
 

@@ -6,16 +6,21 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from cvx.arguments import are_several, wrong
-from cvx.causal.graph_data import causal_kinds, known_order, link_of, store_links
+from cvx.causal.graph_data import CAUSES, causal_kinds, known_order, link_of, store_links
 from cvx.cue import dense_text, lexical_text
+from cvx.dates import relative_dates, when
 from cvx.embed.cache import CachedEmbedder, is_cache
 from cvx.errors import (
     DuplicateKeyError,
+    EchoWarning,
     InvalidInputError,
     UnknownError,
+    warn,
 )
 from cvx.extras import needs
 from cvx.memory.resources import Resources, digest
@@ -32,6 +37,41 @@ if TYPE_CHECKING:
     from cvx.store.erase import Erased
 
 
+_LONG = 300
+"""Characters from which the same text, with nothing else said, is taken for a copy of what was
+recalled: what is shorter may well have happened again."""
+_SAYS_NOTHING = frozenset(
+    ("text", "timestamp", "namespace", "episode_id", "event_id", "node", "recorded", "version",
+     "history")
+)  # fmt: skip
+"""Fields of an event that are looked at otherwise, or that the store gives."""
+
+
+class Added(NamedTuple):
+    """Ids of the events that were added, and of those among them that are echoes.
+
+    Attributes
+    ----------
+    ids : list of int
+        In the order of what was given.
+    echoes : list of int
+        Events that said before what was given: nothing was stored of it.
+    """
+
+    ids: list[int]
+    echoes: list[int]
+
+    def warned(self) -> list[int]:
+        """Return the ids, after a warning where something was not stored."""
+        if self.echoes:
+            warn(
+                f"not stored: what event {self.echoes[0]} says was recalled from this memory and "
+                "came back with nothing of its own; give again=True to store it once more",
+                EchoWarning,
+            )
+        return self.ids
+
+
 def add_events(
     shared: Resources,
     events: Sequence[Event],
@@ -39,11 +79,10 @@ def add_events(
     *,
     again: bool = False,
     placed: Sequence[bool] = (),
-) -> list[int]:
+) -> Added:
     """Store events, all of them or none; see ``Memory.add_many``.
 
-    ``placed`` says of each whether its time or its vector was given: a text that was recalled is
-    then another event, and no echo.
+    ``placed`` says of each whether its time was given.
     """
     listed = []
     for at, event in enumerate(events):
@@ -57,10 +96,10 @@ def add_events(
         )
     words_of = list(aliases) or [[] for _ in listed]
     known = [
-        None if again else _known(shared, event, bool(placed) and placed[place])
+        None if again or words_of[place] else _echoed(shared, event, bool(placed) and placed[place])
         for place, event in enumerate(listed)
     ]
-    called = _called(shared, listed, known)
+    called = _called(shared, listed, known, placed)
     new = [place for place, old in enumerate(known) if old is None and place not in called]
     further = {place: words_of[place] for place in [*new, *called]}
     missing = [listed[place].text for place in further if listed[place].vector is None]
@@ -75,7 +114,7 @@ def add_events(
     if whole:
         with shared.writing() as write:
             # Others may have added some of the keys meanwhile.
-            ids = dict(called := _called(shared, listed, known))
+            ids = dict(called := _called(shared, listed, known, placed))
             new = [place for place in further if place not in called]
             given = write.add_events((whole[n] for n in new), nodes=write.take_nodes(len(new)))
             ids.update(zip(new, given, strict=True))
@@ -86,11 +125,15 @@ def add_events(
                 if words:
                     write.add_aliases(ids[place], [(word, next(made)) for word in words])
         shared.store.snapshot_if_grown()
-    return [ids[place] if old is None else old for place, old in enumerate(known)]
+    echoes = [old for old in known if old is not None]
+    return Added([ids[place] if old is None else old for place, old in enumerate(known)], echoes)
 
 
 def _called(
-    shared: Resources, listed: Sequence[Event], known: Sequence[int | None]
+    shared: Resources,
+    listed: Sequence[Event],
+    known: Sequence[int | None],
+    placed: Sequence[bool],
 ) -> dict[int, int]:
     """Return the events that have the keys of some, by their places: these are new versions.
 
@@ -98,6 +141,8 @@ def _called(
     ------
     DuplicateKeyError
         Another source wrote the event; or two of those given have one key.
+    InvalidInputError
+        It is said to be older than what stands, and says something else.
     """
     found: dict[int, int] = {}
     seen: set[tuple[str, str]] = set()
@@ -113,7 +158,10 @@ def _called(
             seen.add((event.namespace, event.key))
             number = shared.record.event_of_key(event.key, event.namespace)
             if number is not None:
-                _check_same(shared.record.events([number])[0], event)
+                before = shared.record.events([number])[0]
+                _check_same(before, event)
+                if placed and placed[place]:
+                    _check_newer(before, event)
                 found[place] = number
     return found
 
@@ -131,6 +179,22 @@ def _check_same(before: Event, event: Event) -> None:
                 f"{name} is {given!r}, but event {before.id}, which has the key {event.key!r}, has "
                 f"{was!r}: give that, or another key"
             )
+
+
+def _check_newer(before: Event, event: Event) -> None:
+    if event.text != before.text and event.timestamp < before.timestamp:
+        raise InvalidInputError(
+            f"timestamp is {when(event.timestamp)}, but what stands under the key {event.key!r} is "
+            f"of {when(before.timestamp)}, and an older statement does not replace a newer one: "
+            "add older ones first, or without the key; a wrong time is mended by update"
+        )
+
+
+def says_the_same(shared: Resources, known: Event, text: Any, vector: Any) -> bool:
+    """Whether an event that is added to a key says what the one that stands there says."""
+    if text != known.text or known.vector is None:
+        return False
+    return vector is None or np.array_equal(shared.checked(vector), known.vector)
 
 
 def rows_of(items: Any) -> Iterable[Any]:
@@ -166,37 +230,61 @@ def rows_of(items: Any) -> Iterable[Any]:
     return items
 
 
-def _known(shared: Resources, event: Event, placed: bool) -> int | None:
-    """Return the event that a text was handed out from, while it can still be recalled."""
+def _echoed(shared: Resources, event: Event, placed: bool) -> int | None:
+    """Return the event that a text was recalled from, where it comes back as nothing new.
+
+    That is a rendered block, all of whose memories are known; or a long text that was handed out
+    word for word, and with which nothing else is said.
+    """
     if not event.text.strip() or event.key is not None:
         return None
-    told = [event.text, *entries_of(event.text)]
-    known = [one for text in told for one in shared.told(event.namespace, text)]
-    if len(told) > 1 and not known:
-        # Of an earlier session, or another process: a block says by its form what it is.
-        condition, values = visible_sql(event.namespace, ())
-        known = [
-            row[0]
-            for text in told[1:]
-            for row in shared.record.query(
-                f"SELECT event_id FROM events WHERE text = ? AND {condition}", (text, *values)
-            )
-        ]
+    handed_out = shared.told(event.namespace, event.text) or _rendered_from(shared, event)
+    if not handed_out:
+        return None
     condition, values = visible_sql(event.namespace, ())
     active = shared.record.query(
         f"SELECT event_id FROM events WHERE state = 'active' AND {condition}"
         " AND event_id IN (SELECT value FROM json_each(?))",
-        (*values, str(known)),
+        (*values, str(handed_out)),
     )
-    left = [one for one in known if (one,) in active]
-    found = sorted(shared.record.events(left), key=lambda one: left.index(one.id))
+    left = [one for one in handed_out if (one,) in active]
     own = digest(event.namespace, event.text)
-    for one in found:
-        # At another time, or of somebody else, the same words are another event; a block is none.
-        other = placed or event.entity not in (None, one.entity)
-        if not (other and digest(event.namespace, one.text) == own):
-            return one.id
+    bare = not placed and len(event.text) >= _LONG and _says_nothing_else(event)
+    found = {one.id: one for one in shared.record.events(left)}
+    for one in left:
+        # The words of a memory may be said again; those of a block are nobody's.
+        if bare or digest(event.namespace, found[one].text) != own:
+            return one
     return None
+
+
+def _rendered_from(shared: Resources, event: Event) -> list[int]:
+    """Return the events that a block of an earlier session, or another process, shows.
+
+    It says by its form what it is; where one of its memories is not known, it is more than that.
+    """
+    shown: list[int] = []
+    condition, values = visible_sql(event.namespace, ())
+    for texts in entries_of(event.text):
+        found = shared.record.query(
+            "SELECT event_id FROM events WHERE text IN (SELECT value FROM json_each(?))"
+            f" AND {condition} ORDER BY state = 'active' DESC, event_id",
+            (json.dumps(texts), *values),
+        )
+        if not found:
+            return []
+        shown += [row[0] for row in found]
+    return shown
+
+
+def _says_nothing_else(event: Event) -> bool:
+    """Whether an event says no more than its text: not who, nor of what kind, nor whence."""
+    plain = replace(Event(), tags=tuple(tag for tag in event.tags if tag == ORDER))
+    return event.vector is None and all(
+        getattr(event, name) == getattr(plain, name)
+        for name in Event.__slots__
+        if name not in _SAYS_NOTHING
+    )
 
 
 def _new(event: Event, vector: Vector) -> Event:
@@ -267,12 +355,32 @@ def change_event(
     elif change.text is not None:
         _findable(change.text)
         change = replace(change, vector=shared.embed([change.text])[0])
-    vectors = shared.embed(aliases)
+    vectors, now = shared.embed(aliases), shared.time(None)
     with shared.writing() as write:
+        for before in shared.record.events([event_id]):
+            if change.timestamp is None and _is_news(shared, before, change.text):
+                change = replace(change, timestamp=now)
         _apply(shared, write, event_id, change)
         if aliases:
             shared.node_and_time(event_id)
             write.add_aliases(event_id, zip(aliases, vectors, strict=True))
+
+
+def _is_news(shared: Resources, before: Event, text: str | None) -> bool:
+    """Whether another text of an event tells what is so now, and does not mend what was noted.
+
+    Under a key stands what is so. Elsewhere words such as "yesterday" are of the day on which
+    they are written, where the older text has none such.
+    """
+    if text in (None, before.text):
+        return False
+    if before.key is not None or shared.clock != "utc":
+        return before.key is not None
+    days = [
+        {one.words.lower() for one in relative_dates(said, before.timestamp)}
+        for said in (str(text), before.text)
+    ]
+    return not days[0] <= days[1]
 
 
 def _findable(text: str) -> None:
@@ -322,12 +430,33 @@ def link_events(shared: Resources, link: Edge, effect_first: str) -> Edge:
             f"there is no edge kind {link.kind!r}: declare it with admin.declare_edge_kind, give "
             f"one of {', '.join(causal_kinds(kinds))}; a reason in words is given as why="
         )
+    in_a_circle = effect_first != "refuse" or link.kind not in CAUSES
     if all(_noted_as_it_happened(shared, end) for end in (link.cause, link.effect)):
         # Neither was given a time: the order of telling is not the order of happening.
         effect_first = "allow"
     with shared.record.transaction() as write:
         (edge,) = store_links(write, [link], kinds, effect_first=effect_first)
+        if not in_a_circle:
+            _check_no_circle(write, link)
     return replace(link_of(edge, link.cause, link.effect), recorded=write.recorded)
+
+
+def _check_no_circle(write: Writer, link: Edge) -> None:
+    """Refuse a link whose effect led to its cause already: neither story would be true."""
+    found = write.connection.execute(
+        "WITH RECURSIVE onward(node) AS ("
+        " SELECT node FROM events WHERE event_id = ?1 AND node IS NOT NULL"
+        " UNION SELECT to_node FROM onward JOIN links ON from_node = node"
+        " WHERE kind IN (SELECT value FROM json_each(?3)))"
+        " SELECT 1 FROM onward WHERE node = (SELECT node FROM events WHERE event_id = ?2) LIMIT 1",
+        (link.effect, link.cause, json.dumps(sorted(CAUSES))),
+    ).fetchone()
+    if found is not None:
+        raise InvalidInputError(
+            f"event {link.effect} led to event {link.cause} already, by what is linked, and cannot "
+            "be its effect too: take the other link back with causes.reject, or give "
+            "effect_first='allow'"
+        )
 
 
 def _noted_as_it_happened(shared: Resources, event: str | int) -> bool:

@@ -6,6 +6,7 @@ import os
 import re
 import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import (
@@ -22,6 +23,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from cvx.errors import (
     DamagedStoreError,
+    LockTimeoutError,
     LostTailError,
     RecordIOError,
     StoreError,
@@ -44,6 +46,8 @@ _IDLE_READERS = 4
 """So many connections wait for whoever reads next."""
 _PATIENCE_MS, _USUAL_PATIENCE_MS = 100, 5_000
 """How long SQLite waits for readers: to shorten the log, and else."""
+_SOON_S = 1.0
+"""How long whoever closes waits for a thread that has just begun to write."""
 _SETTINGS = (
     "journal_mode = WAL",
     "synchronous = FULL",
@@ -67,6 +71,7 @@ class _ThisThread(threading.local):
     sees_one_state = False
     reads = False
     tail: Tail | None = None
+    patient_until: float | None = None
 
 
 class Database:
@@ -149,13 +154,16 @@ class Database:
         if self.path != ":memory:":
             refuse_network(Path(self.path).parent)
             self._file = FileLock(self._lock_path())
-        with self.locked(), self.typed_errors():
+        # What is made already is opened without waiting for whoever writes.
+        made = self._file is not None and self._version() == SCHEMA_VERSION
+        ready = made and self._file is not None and self._file.tail() is not None
+        with nullcontext() if ready else self.locked(), self.typed_errors():
             for setting in _SETTINGS:
                 self._db.execute(f"PRAGMA {setting}")
             version = self._version()
             if version != SCHEMA_VERSION:
                 migrate(self._db, version)
-            if self._file is not None and self._file.tail() is None:
+            if self._file is not None and not ready and self._file.tail() is None:
                 self._file.note(tail_of(self._db))
 
     def _check_readable(self) -> None:
@@ -191,11 +199,25 @@ class Database:
         return version
 
     def close(self) -> None:
-        """Close it. Closing it again does nothing."""
+        """Close it. Closing it again does nothing.
+
+        Raises
+        ------
+        LockTimeoutError
+            Another thread has been writing through it for too long: it stays open.
+        """
         if self.closed:
             return
         # The last connection to close writes the log back: a checkpoint like any other.
-        with self.locked(), self.follower_lock:
+        with ExitStack() as held:
+            try:
+                held.enter_context(self.locked())
+            except LockTimeoutError:
+                # Whoever else has the lock writes the log back, now or when it closes.
+                if self.is_busy or not self.mutex.acquire(timeout=_SOON_S):
+                    raise
+                held.callback(self.mutex.release)
+            held.enter_context(self.follower_lock)
             if not self._closed:
                 self._closed = True
                 while self._idle:
@@ -312,13 +334,30 @@ class Database:
             raise StoreError(
                 f"{self.path} is being read by this thread: write after that has ended"
             )
-        # The file first: while another process has it, this one's threads go on.
-        with self._file or nullcontext(), self.mutex:
+        with ExitStack() as held:
+            # The file first: while another process has it, this one's threads go on.
+            if self._file is not None:
+                self._file.acquire(self._here.patient_until)
+                held.callback(self._file.release)
+            held.enter_context(self.mutex)
             before, self._writer = self._writer, threading.get_ident()
             try:
                 yield
             finally:
                 self._writer = before
+
+    @contextmanager
+    def patience(self, seconds: float) -> Iterator[None]:
+        """Let this thread wait for other writers for so long in all of the block; 0: try at once.
+
+        What takes longer is a ``LockTimeoutError``. A database in RAM knows no other process.
+        """
+        before = self._here.patient_until
+        self._here.patient_until = time.monotonic() + seconds
+        try:
+            yield
+        finally:
+            self._here.patient_until = before
 
     @contextmanager
     def keep_followers(self) -> Iterator[None]:

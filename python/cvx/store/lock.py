@@ -116,18 +116,24 @@ class FileLock:
             os.close(fd)
         return True
 
-    def acquire(self) -> None:
+    def acquire(self, until: float | None = None) -> None:
         """Wait for the lock.
+
+        Parameters
+        ----------
+        until : float, optional
+            When to give up, by ``time.monotonic``; default ``timeout_s`` from now. What has passed
+            already tries once, without waiting.
 
         Raises
         ------
         StoreError
             This thread holds it already, perhaps through another object.
         LockTimeoutError
-            Somebody else has held it for longer than ``timeout_s``.
+            Somebody else has held it for longer.
         """
-        me = threading.get_ident()
-        until = time.monotonic() + self.timeout_s
+        me, began = threading.get_ident(), time.monotonic()
+        until = began + self.timeout_s if until is None else until
         while True:
             mutex = self._mutex
             if mutex.owner == me:
@@ -135,9 +141,9 @@ class FileLock:
                     f"this thread is writing to {self.path.parent} already: finish that first"
                 )
             if not mutex.lock.acquire(timeout=max(until - time.monotonic(), 0)):
-                raise self._timeout()
+                raise self._timeout(until - began)
             try:
-                if self._mutex is mutex and self._lock_file(until):
+                if self._mutex is mutex and self._lock_file(began, until):
                     mutex.owner = me
                     return
             except BaseException:
@@ -145,15 +151,15 @@ class FileLock:
                 raise
             mutex.lock.release()
 
-    def _lock_file(self, until: float) -> bool:
+    def _lock_file(self, began: float, until: float) -> bool:
         """Lock the file; False where it is not the one that stands at the path any more."""
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             # A descriptor of its own: one that is given up must not unlock what others hold.
-            fd = _flock_until(self._open(), until)
+            fd = _flock_until(self._open(), until) if until > time.monotonic() else -1
             if fd < 0:
-                raise self._timeout() from None
+                raise self._timeout(until - began) from None
             if _mutex_of(fd) is not self._mutex:
                 fcntl.flock(fd, fcntl.LOCK_UN)
                 self._replace(fd)
@@ -171,9 +177,9 @@ class FileLock:
         # Last: whoever takes this mutex may use the descriptor.
         self._mutex = _mutex_of(fd)
 
-    def _timeout(self) -> LockTimeoutError:
+    def _timeout(self, waited_s: float) -> LockTimeoutError:
         return LockTimeoutError(
-            f"{self.path} was held for more than {self.timeout_s:g} s by another thread or "
+            f"{self.path} was held for more than {max(waited_s, 0.0):g} s by another thread or "
             "process: let it finish, or end it, and try again"
         )
 

@@ -186,11 +186,17 @@ class Record(Transactions):
 
     def lost_tail(self) -> Tail | None:
         """Return the end that the lock file remembers, if the record does not reach it."""
+        # It is noted after the commit: what looks lost beside a writer is looked at again alone.
+        if self._lost_tail() is None:
+            return None
         with self.locked():
-            noted = self.database.noted_tail()
-            if noted is None or not self.keeps_changes_after(noted.seq - 1):
-                return None
-            return None if self.reaches(noted) else noted
+            return self._lost_tail()
+
+    def _lost_tail(self) -> Tail | None:
+        noted = self.database.noted_tail()
+        if noted is None or not self.keeps_changes_after(noted.seq - 1):
+            return None
+        return None if self.reaches(noted) else noted
 
     def forget_lost_tail(self) -> None:
         """Take the record as it is for the whole of it."""

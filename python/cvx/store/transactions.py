@@ -11,7 +11,14 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Protocol
 
-from cvx.errors import ClockWarning, ReadOnlyError, RecordIOError, StoreError, warn
+from cvx.errors import (
+    ClockWarning,
+    LockTimeoutError,
+    ReadOnlyError,
+    RecordIOError,
+    StoreError,
+    warn,
+)
 from cvx.store.database import Database, tail_of, take_back
 from cvx.store.failpoints import reach
 from cvx.store.lock import Tail
@@ -246,8 +253,8 @@ class Transactions:
     def take_decision_number(self) -> int:
         """Return a number for a decision that nobody else has or ever gets.
 
-        Numbers are reserved by the block, each in a transaction of its own. While another thread
-        writes, one is drawn at random: a read does not wait for it.
+        Numbers are reserved by the block, each in a transaction of its own. While another thread or
+        process writes, one is drawn at random: a read does not wait for it.
         """
         number = next(self._numbers, None)
         while number is None:
@@ -262,8 +269,10 @@ class Transactions:
             told = self.database.query("SELECT value FROM meta WHERE key = 'next_decision'")
             return itertools.count(int(told[0][0]) if told else 0)
         try:
-            with self.transaction() as write:
+            with self.database.patience(0.0), self.transaction() as write:
                 return iter(write.take_decisions(_NUMBERS_AT_ONCE))
+        except LockTimeoutError:
+            return iter((self.draw_decision_number(),))
         except RecordIOError:
             # Reading goes on where nothing can be written.
             return itertools.count(self.draw_decision_number())

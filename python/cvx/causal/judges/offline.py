@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cvx.arguments import a_share
 from cvx.causal.cosine import cosine
-from cvx.causal.hedging import LEFT_OPEN, least_repeated, stated
+from cvx.causal.hedging import LEFT_OPEN, least_repeated, reverses, stated
 from cvx.causal.judges.protocol import Judgement, Pair
 from cvx.errors import InvalidVectorError
 
@@ -23,7 +23,7 @@ _ENDINGS = (
     *("ing", "ied", "ies", "ers", "ion", "ed", "es", "er", "or", "ly", "s"),
 )
 # Words that say how a sentence is built, not what it is about.
-_FUNCTION = frozenset(
+function_words = frozenset(
     re.findall(
         r"\w+",
         "a an the this that these those it its he she they him her them his their i you we me us "
@@ -60,7 +60,7 @@ def stems(text: str) -> list[str]:
     ['dike', 'broken', 'town', 'flood']
     """
     words = _ENGLISH.findall(text.lower())
-    return [stem(word) for word in words if word not in _FUNCTION]
+    return [stem(word) for word in words if word not in function_words]
 
 
 _WORD = re.compile(r"[^\W_]+")
@@ -138,7 +138,7 @@ def content_words(text: str) -> frozenset[str]:
 
 
 def leaves_open(cause: str, effect: str) -> bool:
-    """Return whether an effect's words only ask, deny, doubt, concede or correct the cause.
+    """Return whether an effect's words only ask, deny, doubt, concede, correct or undo the cause.
 
     Examples
     --------
@@ -150,7 +150,11 @@ def leaves_open(cause: str, effect: str) -> bool:
     False
     >>> leaves_open("The dentist comes on Monday", "No, the dentist comes on Tuesday")
     True
+    >>> leaves_open("Switch b-14 unreachable", "Switch b-14 reachable")
+    True
     """
+    if reverses(cause, effect):
+        return True
     least = least_repeated(effect)
     if least <= 1.0:
         earlier = content_words(cause)
