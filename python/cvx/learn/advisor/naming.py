@@ -15,15 +15,28 @@ _NARROW = 8.0
 """How quickly pairs become unlike whose actions are named more or less."""
 
 
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
 @lru_cache(maxsize=1 << 14)
+def _parts(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the words of a text, each with what it is a part of: read_mail, readMail are two."""
+    return tuple(
+        (part, whole.casefold())
+        for whole in re.findall(r"\w+", text)
+        for part in re.findall(r"[^\W_]+", _CAMEL.sub(" ", whole).casefold())
+    )
+
+
 def _words(text: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"\w+", text.casefold()))
+    return tuple(part for part, _ in _parts(text))
 
 
 @lru_cache(maxsize=1 << 12)
 def _line(text: str) -> tuple[frozenset[str], str]:
     words = _words(text)
-    return frozenset(words), _spaced(words)
+    # Texts come in small letters: "readmail" is readMail.
+    return frozenset(words).union(whole for _, whole in _parts(text)), _spaced(words)
 
 
 def _spaced(words: Iterable[str]) -> str:
@@ -67,12 +80,14 @@ def naming(goal: str, text: str, action: str, usual: frozenset[str]) -> tuple[fl
     >>> naming("sell a mug", text, "hand over the red mug", frozenset({"hand", "over", "the"}))
     (0.5, 1.0, 1.0)
     """
-    own = [word for word in _words(action) if word not in usual]
+    own = [(part, whole) for part, whole in _parts(action) if part not in usual]
     if not own:
         return 0.0, 0.0, 0.0
     (asked, _), (seen, line) = _line(goal), _line(text)
-    again = line.count(_spaced(own)) > 1
-    by_goal, by_text = (sum(word in held for word in own) for held in (asked, seen))
+    again = line.count(_spaced(part for part, _ in own)) > 1
+    by_goal, by_text = (
+        sum(part in held or whole in held for part, whole in own) for held in (asked, seen)
+    )
     return by_goal / len(own), by_text / len(own), float(again)
 
 
