@@ -9,13 +9,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cvx.learn.advisor.naming import alike
+from cvx.learn.advisor.naming import NAMED, alike
 from cvx.learn.transition_counts import Floats, Ints
 
 _START = {
     "everywhere": 0.02, "action": 0.05, "words": 0.25, "near": 0.1, "state": 0.1,
     "own": 0.025, "beta": 5.0, "likeness": 0.5, "named": 0.1, "asked": 0.5,
+    "beside": 0.1,
 }  # fmt: skip
+
+_OF_NAMES = "named", "asked", "beside"
 
 _LEAST = {"own": math.log(0.02)}
 """Logs below which no weight falls: where nearly all are worth nothing, a rare find is its own."""
@@ -45,8 +48,9 @@ class Sample:
         Their numbers.
     states : ndarray of shape (n,), int
         The numbers of the states; below 0 where a state is new.
-    named : ndarray of shape (n, 3)
-        How far the goal and the state name an action, each in [0, 1]: see `naming`.
+    named : ndarray of shape (n, 3 + m)
+        How far the goal and the state name an action, each in [0, 1]: see `naming`. Then which
+        words stand beside its name, of norm 1 or 0: see `beside`.
     worth : ndarray of shape (n,)
     noise : ndarray of shape (n,)
         Variance of each worth, from how often it was counted.
@@ -146,7 +150,11 @@ class GaussianProcess:
         return np.concatenate([self.lam, np.ones(x.shape[1] - len(self.lam))])
 
     def _overlap(self, a: _Pairs, b: _Pairs, like: Likeness) -> tuple[Floats, ...]:
-        """Return what pairs share: action, likeness of actions, words, distance, state, naming."""
+        """Return what pairs share.
+
+        That is the action, likeness of actions, words, distance, state, how far the actions are
+        named, and what stands beside their names.
+        """
         (xa, aa, sa, na), (xb, ab, sb, nb) = a, b
         same = (aa[:, None] == ab[None, :]).astype(np.float64)
         scaled = xa * self._relevances(xa)
@@ -155,11 +163,12 @@ class GaussianProcess:
         away = np.maximum(norms_a[:, None] + norms_b[None, :] - 2.0 * linear, 0.0)
         there = ((sa[:, None] == sb[None, :]) & (sa[:, None] >= 0)).astype(np.float64)
         likeness = np.clip((like(aa, ab) - self._usual) / (1.0 - self._usual), 0.0, 1.0)
-        return same, likeness, linear, away, there, alike(na, nb)
+        named = alike(na[:, :NAMED], nb[:, :NAMED])
+        return same, likeness, linear, away, there, named, na[:, NAMED:] @ nb[:, NAMED:].T
 
     @staticmethod
     def _kernel(logs: dict[str, float], overlap: tuple[Floats, ...]) -> Floats:
-        same, like, linear, away, there, named = overlap
+        same, like, linear, away, there, named, beside = overlap
         w = {name: float(np.exp(value)) for name, value in logs.items()}
         shared = w["near"] * np.exp((-0.5 * w["beta"]) * away)
         shared += w["words"] * linear
@@ -169,6 +178,7 @@ class GaussianProcess:
         shared *= np.maximum(same, min(0.95, w["likeness"]) * like)
         shared += w["everywhere"]
         shared += (w["named"] + asked) * named
+        shared += w["beside"] * beside
         return np.asarray(shared)
 
     def _solve(
@@ -221,7 +231,7 @@ class GaussianProcess:
         self._usual = _usual(like, sample.actions)
         overlap = self._overlap(pairs, pairs, like)
         found = self._solve(self.logs, overlap, scaled.noise, y)
-        names = [name for name in _START if name not in ("named", "asked") or sample.named.any()]
+        names = [name for name in _START if name not in _OF_NAMES or sample.named.any()]
         # Where all are worth the same, evidence would only shrink what parts may explain.
         varied = float(np.ptp(sample.worth)) > 1e-3 * (most - least)
         for _ in range(tries if varied else 0):
@@ -264,7 +274,7 @@ class GaussianProcess:
         actions : ndarray of shape (n,), int
         states : ndarray of shape (n,), int
             Below 0 where a state is new.
-        named : ndarray of shape (n, 3)
+        named : ndarray of shape (n, 3 + m)
         like : callable
             How alike two lists of actions are, by their numbers, of shape (n, m).
         """
@@ -273,7 +283,8 @@ class GaussianProcess:
         size = (x * self._relevances(x) * x).sum(1)
         own = w["everywhere"] + w["action"] + w["words"] * size + w["near"] + w["state"] + w["own"]
         asked = w["asked"] * (w["words"] * size + w["near"])
-        own += (w["named"] + asked) * named.any(1)
+        own += (w["named"] + asked) * named[:, :NAMED].any(1)
+        own += w["beside"] * np.square(named[:, NAMED:]).sum(1)
         if self._sample is None:
             return np.full(len(x), self.centre), own * self.scale**2
         s = self._sample

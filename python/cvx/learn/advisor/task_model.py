@@ -16,7 +16,7 @@ import numpy as np
 from cvx.learn.advisor.continuous_states import Transition, VectorModel
 from cvx.learn.advisor.gaussian_process import GaussianProcess, Sample
 from cvx.learn.advisor.history_evidence import HistoryEvidence
-from cvx.learn.advisor.naming import naming, usual_words
+from cvx.learn.advisor.naming import NAMED, beside, naming, usual_words
 from cvx.learn.advisor.types import (
     LEAST_REWARD,
     NO_ROUTES,
@@ -407,7 +407,7 @@ class Task:
             mean = np.full(size, float(self.mean.all[seen].mean()) if seen.any() else low)
             variance = np.full(size, float(self.variance.all.mean()))
         if self.flat:
-            luck = _first(self.random(salt).random(size), named.sum(1))
+            luck = _first(self.random(salt).random(size), named[:, :NAMED].sum(1))
             return mean, variance, self.best - 1e-3 * (self.best - low) * (0.5 + 0.1 * luck)
         z = BOLDNESS + JITTER * self.random(salt).standard_normal(size)
         return mean, variance, np.clip(mean + z * np.sqrt(variance), low, self.best)
@@ -738,7 +738,7 @@ class Task:
             self.variance.append(math.nan)
             self.latest.append(deque(maxlen=3))
             named = self.named([(self.names[state], action, self.menus.get(state))])
-            self.leads.append(float(named.sum()))
+            self.leads.append(float(named[0, :NAMED].sum()))
         return pair
 
     @property
@@ -820,11 +820,13 @@ class Task:
         return self.named([(names[at], done[by], self.menus.get(at)) for at, by in pairs])
 
     def named(self, pairs: Sequence[tuple[Key, Hashable, tuple[Hashable, ...] | None]]) -> Floats:
-        """Return how far goals and states name actions, of shape (n, 3); see `naming`.
+        """Return how far goals and states name actions, of shape (n, 3 + m); see `naming`.
 
+        The rest are the words beside their names, those before and those after, see `beside`.
         Words do not count that most of what can be done there shares, or most of what was tried.
         """
-        out = np.zeros((len(pairs), 3))
+        size = len(self.shared)
+        out = np.zeros((len(pairs), NAMED + 2 * size))
         if not self.parts.names:
             return out
         for row, (key, action, menu) in zip(out, pairs, strict=True):
@@ -834,7 +836,10 @@ class Task:
                 if self.by_goal:
                     goal, _, here = here.partition("\n")
                 usual = self.usual | usual_words(tuple(map(str, menu or ())))
-                row[:] = naming(goal, here, str(action), usual)
+                row[:NAMED] = naming(goal, here, str(action), usual)
+                near = beside(goal, here, str(action), usual) if row.any() else ()
+                at = [NAMED + side * size + self.shared[word] for side, word in near if word in self.shared]
+                row[at] = 1.0 / math.sqrt(max(1, len(at)))
         return out
 
     def _ends(self, target: Floats) -> tuple[float, float]:
@@ -893,8 +898,10 @@ class Task:
             ]
         )
         named = self._named(own, action)
-        kinds = np.column_stack([seen[at], action, named])
-        _, first, which = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
+        kinds: dict[Hashable, int] = {}
+        told = zip(seen[at].tolist(), action.tolist(), map(bytes, named), strict=True)
+        which = np.array([kinds.setdefault(kind, len(kinds)) for kind in told])
+        first = np.unique(which, return_index=True)[1]
         parts = [
             self.process.predict(
                 self.features(own[some].tolist()),
