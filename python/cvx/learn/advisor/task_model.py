@@ -157,7 +157,9 @@ class Actions:
         """Return how alike actions are, by their numbers, of shape (len(a), len(b)), in [0, 1]."""
         # Each text is compared once: in a sample most actions come many times.
         (some, at), (others, of) = (np.unique(one, return_inverse=True) for one in (a, b))
-        mine, theirs = (np.array([self._vectors[i] for i in one.tolist()]) for one in (some, others))
+        mine, theirs = (
+            np.array([self._vectors[i] for i in one.tolist()]) for one in (some, others)
+        )
         # Rounded: the last bits of a product hang on how many others were asked about.
         table = np.clip(np.round(mine @ theirs.T, 9), 0.0, 1.0)
         return np.asarray(table[np.ix_(at, of)])
@@ -838,7 +840,11 @@ class Task:
                 usual = self.usual | usual_words(tuple(map(str, menu or ())))
                 row[:NAMED] = naming(goal, here, str(action), usual)
                 near = beside(goal, here, str(action), usual) if row.any() else ()
-                at = [NAMED + side * size + self.shared[word] for side, word in near if word in self.shared]
+                at = [
+                    NAMED + side * size + self.shared[word]
+                    for side, word in near
+                    if word in self.shared
+                ]
                 row[at] = 1.0 / math.sqrt(max(1, len(at)))
         return out
 
