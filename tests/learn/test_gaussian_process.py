@@ -8,12 +8,17 @@ import numpy as np
 import pytest
 
 from cvx.learn.advisor.gaussian_process import GaussianProcess, Sample
+from cvx.learn.transition_counts import Floats, Ints
 
 
 @pytest.mark.requirement("B11")
 def test_likenesses_that_make_no_covariance_are_fitted_all_the_same() -> None:
     # The second action is like both others, which are unlike each other.
-    like = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.95], [0.0, 0.95, 1.0]])
+    table = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.95], [0.0, 0.95, 1.0]])
+
+    def like(a: Ints, b: Ints) -> Floats:
+        return np.asarray(table[np.ix_(a, b)])
+
     process = GaussianProcess()
     process.logs |= {"likeness": 0.0, "words": math.log(3.0), "own": math.log(0.02)}
     worth = np.array([1.0, 0.0, 1.0])

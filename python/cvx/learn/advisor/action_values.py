@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cvx.learn.advisor.task_model import BOLDNESS, GAMMA, JITTER, WEAKEST, Task
+from cvx.learn.advisor.task_model import BOLDNESS, GAMMA, JITTER, WEAKEST, Task, worth_trying
 from cvx.learn.advisor.types import NARROWEST, ActionValue, Basis, Key, Moment, Observation, Run
 from cvx.statistics import Beta
 from cvx.types import Vector
@@ -123,6 +123,9 @@ class EpisodeView:
             asked = [actions[i] for i in new]
             expected = task.expect(*self._keys[node], asked, len(self._menus), actions)
             mean[new], variance[new], hope[new] = expected
+            if not task.flat:
+                best = max(mean[new].max(), worth[known].max(initial=-math.inf))
+                hope[new] = worth_trying(mean[new], hope[new], best, n.sum())
             worth[new], bold[new] = mean[new], hope[new]
         strength[n <= 0] = max(WEAKEST, min(1.0, counts.surprise))
         at = {action: i for i, action in enumerate(actions)}

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from cvx.learn.advisor.naming import alike
+from cvx.learn.advisor.naming import NAMED, alike
 from cvx.learn.transition_counts import Floats, Ints
 
 _START = {
     "everywhere": 0.02, "action": 0.05, "words": 0.25, "near": 0.1, "state": 0.1,
-    "own": 0.025, "beta": 5.0, "likeness": 0.5, "named": 0.1,
+    "own": 0.025, "beta": 5.0, "likeness": 0.5, "named": 0.1, "asked": 0.5,
+    "beside": 0.1,
 }  # fmt: skip
+
+_OF_NAMES = "named", "asked", "beside"
 
 _LEAST = {"own": math.log(0.02)}
 """Logs below which no weight falls: where nearly all are worth nothing, a rare find is its own."""
 
 _MODESTY = 20.0
 """How much the middle of what is possible weighs in the mean; a pair tried once weighs as much."""
+
+Likeness: TypeAlias = Callable[[Ints, Ints], Floats]
+"""From two lists of actions, by their numbers, to how alike they are, in [0, 1]."""
 
 _Pairs = tuple[Floats, Ints, Ints, Floats]
 """Features of states, numbers of actions and of states, how far actions are named."""
@@ -42,8 +48,9 @@ class Sample:
         Their numbers.
     states : ndarray of shape (n,), int
         The numbers of the states; below 0 where a state is new.
-    named : ndarray of shape (n, 3)
-        How far the goal and the state name an action, each in [0, 1]: see `naming`.
+    named : ndarray of shape (n, 3 + m)
+        How far the goal and the state name an action, each in [0, 1]: see `naming`. Then which
+        words stand beside its name, of norm 1 or 0: see `beside`.
     worth : ndarray of shape (n,)
     noise : ndarray of shape (n,)
         Variance of each worth, from how often it was counted.
@@ -142,8 +149,12 @@ class GaussianProcess:
         """Return the relevance of each column: those of words are learned."""
         return np.concatenate([self.lam, np.ones(x.shape[1] - len(self.lam))])
 
-    def _overlap(self, a: _Pairs, b: _Pairs, like: Floats) -> tuple[Floats, ...]:
-        """Return what pairs share: action, likeness of actions, words, distance, state, naming."""
+    def _overlap(self, a: _Pairs, b: _Pairs, like: Likeness) -> tuple[Floats, ...]:
+        """Return what pairs share.
+
+        That is the action, likeness of actions, words, distance, state, how far the actions are
+        named, and what stands beside their names.
+        """
         (xa, aa, sa, na), (xb, ab, sb, nb) = a, b
         same = (aa[:, None] == ab[None, :]).astype(np.float64)
         scaled = xa * self._relevances(xa)
@@ -151,20 +162,23 @@ class GaussianProcess:
         norms_a, norms_b = (scaled * xa).sum(1), (xb * self._relevances(xb) * xb).sum(1)
         away = np.maximum(norms_a[:, None] + norms_b[None, :] - 2.0 * linear, 0.0)
         there = ((sa[:, None] == sb[None, :]) & (sa[:, None] >= 0)).astype(np.float64)
-        likeness = np.clip((like[np.ix_(aa, ab)] - self._usual) / (1.0 - self._usual), 0.0, 1.0)
-        return same, likeness, linear, away, there, alike(na, nb)
+        likeness = np.clip((like(aa, ab) - self._usual) / (1.0 - self._usual), 0.0, 1.0)
+        named = alike(na[:, :NAMED], nb[:, :NAMED])
+        return same, likeness, linear, away, there, named, na[:, NAMED:] @ nb[:, NAMED:].T
 
     @staticmethod
     def _kernel(logs: dict[str, float], overlap: tuple[Floats, ...]) -> Floats:
-        same, like, linear, away, there, named = overlap
+        same, like, linear, away, there, named, beside = overlap
         w = {name: float(np.exp(value)) for name, value in logs.items()}
         shared = w["near"] * np.exp((-0.5 * w["beta"]) * away)
         shared += w["words"] * linear
+        asked = w["asked"] * shared
         shared += w["action"]
         shared += w["state"] * there
         shared *= np.maximum(same, min(0.95, w["likeness"]) * like)
         shared += w["everywhere"]
-        shared += w["named"] * named
+        shared += (w["named"] + asked) * named
+        shared += w["beside"] * beside
         return np.asarray(shared)
 
     def _solve(
@@ -185,7 +199,7 @@ class GaussianProcess:
         self,
         sample: Sample,
         names: list[str],
-        like: Floats,
+        like: Likeness,
         ends: tuple[float, float],
         tries: int = 2,
     ) -> tuple[Floats, Floats]:
@@ -217,7 +231,7 @@ class GaussianProcess:
         self._usual = _usual(like, sample.actions)
         overlap = self._overlap(pairs, pairs, like)
         found = self._solve(self.logs, overlap, scaled.noise, y)
-        names = [name for name in _START if name != "named" or sample.named.any()]
+        names = [name for name in _START if name not in _OF_NAMES or sample.named.any()]
         # Where all are worth the same, evidence would only shrink what parts may explain.
         varied = float(np.ptp(sample.worth)) > 1e-3 * (most - least)
         for _ in range(tries if varied else 0):
@@ -250,7 +264,7 @@ class GaussianProcess:
         self._next = np.clip(self.lam * np.sqrt((fitted + 0.3) / (expected + 0.3)), 0.01, 30.0)
 
     def predict(
-        self, features: Floats, actions: Ints, states: Ints, named: Floats, like: Floats
+        self, features: Floats, actions: Ints, states: Ints, named: Floats, like: Likeness
     ) -> tuple[Floats, Floats]:
         """Return mean and variance of pairs that were not learned from.
 
@@ -260,14 +274,17 @@ class GaussianProcess:
         actions : ndarray of shape (n,), int
         states : ndarray of shape (n,), int
             Below 0 where a state is new.
-        named : ndarray of shape (n, 3)
-        like : ndarray of shape (actions, actions)
+        named : ndarray of shape (n, 3 + m)
+        like : callable
+            How alike two lists of actions are, by their numbers, of shape (n, m).
         """
         w = {name: float(np.exp(value)) for name, value in self.logs.items()}
         x = features
         size = (x * self._relevances(x) * x).sum(1)
         own = w["everywhere"] + w["action"] + w["words"] * size + w["near"] + w["state"] + w["own"]
-        own += w["named"] * named.any(1)
+        asked = w["asked"] * (w["words"] * size + w["near"])
+        own += (w["named"] + asked) * named[:, :NAMED].any(1)
+        own += w["beside"] * np.square(named[:, NAMED:]).sum(1)
         if self._sample is None:
             return np.full(len(x), self.centre), own * self.scale**2
         s = self._sample
@@ -279,14 +296,14 @@ class GaussianProcess:
         return self.centre + self.scale * mean, variance * self.scale**2
 
 
-def _usual(like: Floats, actions: Ints) -> float:
+def _usual(like: Likeness, actions: Ints) -> float:
     """Return how alike two of these actions are on average, 0 where there are not two."""
     # In the order of the sample: numbers follow who asked first.
-    some = [*dict.fromkeys(actions.tolist())]
+    some = np.array([*dict.fromkeys(actions.tolist())])
     others = len(some) * (len(some) - 1)
     if not others:
         return 0.0
-    table = like[np.ix_(some, some)]
+    table = like(some, some)
     return min(_MOST_USUAL, float(table.sum() - table.trace()) / others)
 
 

@@ -4,26 +4,42 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import numpy as np
 
 from cvx.learn.transition_counts import Floats
 
+NAMED = 3
+"""How many numbers tell how far an action is named."""
+
 _NARROW = 8.0
 """How quickly pairs become unlike whose actions are named more or less."""
 
 
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
 @lru_cache(maxsize=1 << 14)
+def _parts(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the words of a text, each with what it is a part of: read_mail, readMail are two."""
+    return tuple(
+        (part, whole.casefold())
+        for whole in re.findall(r"\w+", text)
+        for part in re.findall(r"[^\W_]+", _CAMEL.sub(" ", whole).casefold())
+    )
+
+
 def _words(text: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"\w+", text.casefold()))
+    return tuple(part for part, _ in _parts(text))
 
 
 @lru_cache(maxsize=1 << 12)
 def _line(text: str) -> tuple[frozenset[str], str]:
     words = _words(text)
-    return frozenset(words), _spaced(words)
+    # Texts come in small letters: "readmail" is readMail.
+    return frozenset(words).union(whole for _, whole in _parts(text)), _spaced(words)
 
 
 def _spaced(words: Iterable[str]) -> str:
@@ -67,13 +83,54 @@ def naming(goal: str, text: str, action: str, usual: frozenset[str]) -> tuple[fl
     >>> naming("sell a mug", text, "hand over the red mug", frozenset({"hand", "over", "the"}))
     (0.5, 1.0, 1.0)
     """
-    own = [word for word in _words(action) if word not in usual]
+    own = [(part, whole) for part, whole in _parts(action) if part not in usual]
     if not own:
         return 0.0, 0.0, 0.0
     (asked, _), (seen, line) = _line(goal), _line(text)
-    again = line.count(_spaced(own)) > 1
-    by_goal, by_text = (sum(word in held for word in own) for held in (asked, seen))
+    again = line.count(_spaced(part for part, _ in own)) > 1
+    by_goal, by_text = (
+        sum(part in held or whole in held for part, whole in own) for held in (asked, seen)
+    )
     return by_goal / len(own), by_text / len(own), float(again)
+
+
+@lru_cache(maxsize=1 << 12)
+def _places(text: str) -> tuple[tuple[str, ...], Mapping[str, list[int]]]:
+    """Return the words of a text, and where each stands."""
+    found: dict[str, list[int]] = {}
+    words = _words(text)
+    for at, (part, whole) in enumerate(_parts(text)):
+        for word in {part, whole}:
+            found.setdefault(word, []).append(at)
+    return words, found
+
+
+def beside(goal: str, text: str, action: str, usual: frozenset[str]) -> list[tuple[int, str]]:
+    """Return the words that stand beside an action's own, where the goal or the text names it.
+
+    Parameters
+    ----------
+    goal, text, action : str
+    usual : frozenset of str
+        Words that do not count as the action's own.
+
+    Returns
+    -------
+    list of (int, str)
+        Each once: 0 for one of the two words before, 1 for one of the two after.
+
+    Examples
+    --------
+    >>> beside("book it", "Ana owes Bob five euros.", "charge Bob", frozenset({"charge"}))
+    [(0, 'owes'), (0, 'ana'), (1, 'five'), (1, 'euros')]
+    """
+    own = {word for part, whole in _parts(action) if part not in usual for word in (part, whole)}
+    out: dict[tuple[int, str], None] = {}
+    for words, places in map(_places, (goal, text)):
+        for at in sorted({at for word in own for at in places.get(word, ())}):
+            for side, near in enumerate((words[max(0, at - 2) : at][::-1], words[at + 1 : at + 3])):
+                out.update(((side, word), None) for word in near if word not in own)
+    return [*out]
 
 
 def alike(a: Floats, b: Floats) -> Floats:

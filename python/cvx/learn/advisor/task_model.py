@@ -16,7 +16,7 @@ import numpy as np
 from cvx.learn.advisor.continuous_states import Transition, VectorModel
 from cvx.learn.advisor.gaussian_process import GaussianProcess, Sample
 from cvx.learn.advisor.history_evidence import HistoryEvidence
-from cvx.learn.advisor.naming import naming, usual_words
+from cvx.learn.advisor.naming import NAMED, beside, naming, usual_words
 from cvx.learn.advisor.types import (
     LEAST_REWARD,
     NO_ROUTES,
@@ -35,7 +35,12 @@ from cvx.statistics import Beta, backed_off
 from cvx.types import Vector
 
 _WORD = re.compile(r"\w+")
-_MOST_SAMPLES = 160
+_MOST_SAMPLES = 600
+"""How many pairs expectations are fitted to, at the most."""
+
+_EVERY, _FEW = 40, 160
+"""For how many episodes, and pairs, expectations are fitted after every one."""
+
 _MOST_WORDS = 256
 _SWEEPS = 60
 _MOST_TOLD = 2000
@@ -124,7 +129,6 @@ class Actions:
         self.of: dict[Hashable, int] = {}
         self.names: list[Hashable] = []
         self._vectors: list[Floats] = []
-        self._like = np.zeros((0, 0))
 
     def saved(self) -> dict[str, Any]:
         """Return names and vectors."""
@@ -149,19 +153,30 @@ class Actions:
             self._vectors.append(vector / max(1e-12, float(np.linalg.norm(vector))))
         return at
 
-    @property
-    def like(self) -> Floats:
-        """How alike two actions are, of shape (actions, actions), in [0, 1]."""
-        if len(self._like) != len(self.names):
-            table = np.array(self._vectors)
-            # Rounded: the last bits of a product hang on how many others were asked about.
-            self._like = np.clip(np.round(table @ table.T, 9), 0.0, 1.0)
-        return self._like
+    def like(self, a: Ints, b: Ints) -> Floats:
+        """Return how alike actions are, by their numbers, of shape (len(a), len(b)), in [0, 1]."""
+        # Each text is compared once: in a sample most actions come many times.
+        (some, at), (others, of) = (np.unique(one, return_inverse=True) for one in (a, b))
+        mine, theirs = (
+            np.array([self._vectors[i] for i in one.tolist()]) for one in (some, others)
+        )
+        # Rounded: the last bits of a product hang on how many others were asked about.
+        table = np.clip(np.round(mine @ theirs.T, 9), 0.0, 1.0)
+        return np.asarray(table[np.ix_(at, of)])
 
 
 def _first(luck: Floats, named: Floats) -> Floats:
     """Return when actions have their turn, from 0 to 1: what is named sooner, mostly."""
     return np.asarray(luck ** (1.0 + 2.0 * named))
+
+
+def worth_trying(mean: Floats, hope: Floats, known: Any, visits: Any) -> Floats:
+    """Return what untried actions are taken for: their hope where it outweighs what it costs.
+
+    That is if what it would be better than the best known, as often again as the state was met
+    before, is more than what it is expected to lose once.
+    """
+    return np.where((hope - known) * (1.0 + visits) >= known - mean, hope, mean)
 
 
 def _evenly(numbers: Ints, most: int) -> Ints:
@@ -394,7 +409,7 @@ class Task:
             mean = np.full(size, float(self.mean.all[seen].mean()) if seen.any() else low)
             variance = np.full(size, float(self.variance.all.mean()))
         if self.flat:
-            luck = _first(self.random(salt).random(size), named.sum(1))
+            luck = _first(self.random(salt).random(size), named[:, :NAMED].sum(1))
             return mean, variance, self.best - 1e-3 * (self.best - low) * (0.5 + 0.1 * luck)
         z = BOLDNESS + JITTER * self.random(salt).standard_normal(size)
         return mean, variance, np.clip(mean + z * np.sqrt(variance), low, self.best)
@@ -725,7 +740,7 @@ class Task:
             self.variance.append(math.nan)
             self.latest.append(deque(maxlen=3))
             named = self.named([(self.names[state], action, self.menus.get(state))])
-            self.leads.append(float(named.sum()))
+            self.leads.append(float(named[0, :NAMED].sum()))
         return pair
 
     @property
@@ -743,7 +758,7 @@ class Task:
 
     def _refit_if_due(self) -> None:
         pairs = len(self.counts.rows)
-        small = self.episodes <= 40 and pairs <= _MOST_SAMPLES
+        small = self.episodes <= _EVERY and pairs <= _FEW
         more = 1.05 if pairs <= _MOST_TOLD else 1.15
         if not (small or self.episodes >= self.fitted_at * more + 1):
             return
@@ -755,7 +770,9 @@ class Task:
             values = np.zeros(len(self.names) + 1)
         else:
             # So was what was expected before rewards differed.
-            prior = self._priors() * (not self._was_flat)
+            prior = self._seen_priors()
+            if self._was_flat:
+                prior = np.zeros(pairs)
             values, _ = self._sweep(self.anchor, counts.count.all, prior, self._strengths())
         self.anchor, self._was_flat = values, self.flat
         tried = np.flatnonzero(n > 0)
@@ -805,11 +822,13 @@ class Task:
         return self.named([(names[at], done[by], self.menus.get(at)) for at, by in pairs])
 
     def named(self, pairs: Sequence[tuple[Key, Hashable, tuple[Hashable, ...] | None]]) -> Floats:
-        """Return how far goals and states name actions, of shape (n, 3); see `naming`.
+        """Return how far goals and states name actions, of shape (n, 3 + m); see `naming`.
 
+        The rest are the words beside their names, those before and those after, see `beside`.
         Words do not count that most of what can be done there shares, or most of what was tried.
         """
-        out = np.zeros((len(pairs), 3))
+        size = len(self.shared)
+        out = np.zeros((len(pairs), NAMED + 2 * size))
         if not self.parts.names:
             return out
         for row, (key, action, menu) in zip(out, pairs, strict=True):
@@ -819,7 +838,14 @@ class Task:
                 if self.by_goal:
                     goal, _, here = here.partition("\n")
                 usual = self.usual | usual_words(tuple(map(str, menu or ())))
-                row[:] = naming(goal, here, str(action), usual)
+                row[:NAMED] = naming(goal, here, str(action), usual)
+                near = beside(goal, here, str(action), usual) if row.any() else ()
+                at = [
+                    NAMED + side * size + self.shared[word]
+                    for side, word in near
+                    if word in self.shared
+                ]
+                row[at] = 1.0 / math.sqrt(max(1, len(at)))
         return out
 
     def _ends(self, target: Floats) -> tuple[float, float]:
@@ -837,6 +863,20 @@ class Task:
         mean = np.bincount(c.pair.all, c.count.all * worth, len(n)) / n
         squares = float((c.count.all * np.square(worth - mean[c.pair.all])).sum())
         return mean, squares
+
+    def _seen_priors(self) -> Floats:
+        """Return priors by which a state is worth the best that was done there, no more.
+
+        Expectations that are fitted to the best of themselves would drift upwards. Where nothing
+        was done, an action of the state is worth what they are worth on average.
+        """
+        c = self.counts
+        state, n = c.state.all, c.n.all
+        prior, size = self._priors(), len(self.names)
+        done = np.bincount(state, n > 0, size) > 0
+        mean = np.bincount(state, prior, size) / np.maximum(np.bincount(state, minlength=size), 1)
+        prior = np.where(done[state], prior, mean[state])
+        return np.where((n <= 0) & done[state], -math.inf, prior)
 
     def _priors(self) -> Floats:
         self._fill()
@@ -864,8 +904,10 @@ class Task:
             ]
         )
         named = self._named(own, action)
-        kinds = np.column_stack([seen[at], action, named])
-        _, first, which = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
+        kinds: dict[Hashable, int] = {}
+        told = zip(seen[at].tolist(), action.tolist(), map(bytes, named), strict=True)
+        which = np.array([kinds.setdefault(kind, len(kinds)) for kind in told])
+        first = np.unique(which, return_index=True)[1]
         parts = [
             self.process.predict(
                 self.features(own[some].tolist()),
@@ -945,6 +987,9 @@ class Task:
             hope = best - 1e-3 * (best - low) * (0.5 + 0.1 * luck)
         else:
             hope = np.clip(prior + z * sd, low, best)
+            seen = np.bincount(c.state.all, c.n.all, len(self.names))
+            at = c.state.all
+            hope = np.where(c.n.all > 0, hope, worth_trying(prior, hope, self.values[at], seen[at]))
         self.hope = hope
         weights = c.count.all
         if self.parts.thompson and len(weights):
