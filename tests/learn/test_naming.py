@@ -114,9 +114,7 @@ def test_which_of_two_that_are_named_is_meant_is_learned(seed: int) -> None:
     people = ["Ana", "Bo", "Cy", "Di", "Eve", "Flo", "Gus", "Hal", "Ida", "Jo"]
     advisor, rng, won = Advisor(seed=seed), random.Random(seed), []
     for number in range(100):
-        one, other = rng.sample(
-            ["Ana", "Bo", "Cy", "Di", "Eve", "Flo", "Gus", "Hal", "Ida", "Jo"], 2
-        )
+        one, other = rng.sample(people, 2)
         text = Observation(f"{one} owes {other} {rng.randrange(5, 90)} euros.")
         advisor.begin(str(number), task="books")
         ways = rng.sample([f"charge {one}", f"charge {other}"], 2)
