@@ -44,9 +44,9 @@ def test_where_a_win_is_known_no_other_action_is_tried() -> None:
 
 @pytest.mark.requirement("B11")
 def test_a_goal_is_reached_though_goals_hardly_come_again_and_most_episodes_are_cut_off() -> None:
-    # Expectations follow what came of what was done, not the best of themselves.
-    world, advisor, won = Tidy(), Advisor(seed=102), []
-    text, info = world.reset(seed=102)
+    # Expectations must not be fitted to the best of themselves.
+    world, advisor, won = Tidy(), Advisor(seed=101), []
+    text, info = world.reset(seed=101)
     for number in range(200):
         name, over, late, paid = str(number), False, False, 0.0
         advisor.begin(name, goal=info["goal"], task="tidy")
@@ -58,7 +58,7 @@ def test_a_goal_is_reached_though_goals_hardly_come_again_and_most_episodes_are_
         won.append(paid)
         advisor.end(name, paid, observation=Observation(text), truncated=late)
         text, info = world.reset()
-    assert sum(won[100:]) >= 15
+    assert sum(won[100:]) >= 25
 
 
 @pytest.mark.requirement("B11")

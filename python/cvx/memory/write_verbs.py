@@ -430,15 +430,26 @@ def link_events(shared: Resources, link: Edge, effect_first: str) -> Edge:
             f"there is no edge kind {link.kind!r}: declare it with admin.declare_edge_kind, give "
             f"one of {', '.join(causal_kinds(kinds))}; a reason in words is given as why="
         )
-    in_a_circle = effect_first != "refuse" or link.kind not in CAUSES
+    may_circle = effect_first != "refuse" or link.kind not in CAUSES
     if all(_noted_as_it_happened(shared, end) for end in (link.cause, link.effect)):
         # Neither was given a time: the order of telling is not the order of happening.
         effect_first = "allow"
     with shared.record.transaction() as write:
-        (edge,) = store_links(write, [link], kinds, effect_first=effect_first)
-        if not in_a_circle:
+        if not (may_circle or _linked(write, link)):
             _check_no_circle(write, link)
+        (edge,) = store_links(write, [link], kinds, effect_first=effect_first)
     return replace(link_of(edge, link.cause, link.effect), recorded=write.recorded)
+
+
+def _linked(write: Writer, link: Edge) -> bool:
+    """Return whether the link is there already, so that it is only told anew."""
+    found = write.connection.execute(
+        "SELECT 1 FROM links WHERE kind = ?3"
+        " AND from_node = (SELECT node FROM events WHERE event_id = ?1)"
+        " AND to_node = (SELECT node FROM events WHERE event_id = ?2)",
+        (link.cause, link.effect, link.kind),
+    )
+    return found.fetchone() is not None
 
 
 def _check_no_circle(write: Writer, link: Edge) -> None:

@@ -770,7 +770,7 @@ class Task:
             values = np.zeros(len(self.names) + 1)
         else:
             # So was what was expected before rewards differed.
-            prior = self._seen_priors()
+            prior = self._priors_on_average()
             if self._was_flat:
                 prior = np.zeros(pairs)
             values, _ = self._sweep(self.anchor, counts.count.all, prior, self._strengths())
@@ -864,19 +864,14 @@ class Task:
         squares = float((c.count.all * np.square(worth - mean[c.pair.all])).sum())
         return mean, squares
 
-    def _seen_priors(self) -> Floats:
-        """Return priors by which a state is worth the best that was done there, no more.
+    def _priors_on_average(self) -> Floats:
+        """Return priors by which what was never done in a state counts as it does on average there.
 
-        Expectations that are fitted to the best of themselves would drift upwards. Where nothing
-        was done, an action of the state is worth what they are worth on average.
+        Expectations that are fitted to the best of themselves would drift upwards.
         """
-        c = self.counts
-        state, n = c.state.all, c.n.all
-        prior, size = self._priors(), len(self.names)
-        done = np.bincount(state, n > 0, size) > 0
+        state, prior, size = self.counts.state.all, self._priors(), len(self.names)
         mean = np.bincount(state, prior, size) / np.maximum(np.bincount(state, minlength=size), 1)
-        prior = np.where(done[state], prior, mean[state])
-        return np.where((n <= 0) & done[state], -math.inf, prior)
+        return np.where(self.counts.n.all > 0, prior, mean[state])
 
     def _priors(self) -> Floats:
         self._fill()
