@@ -435,9 +435,10 @@ def link_events(shared: Resources, link: Edge, effect_first: str) -> Edge:
         # Neither was given a time: the order of telling is not the order of happening.
         effect_first = "allow"
     with shared.record.transaction() as write:
-        if not (may_circle or _linked(write, link)):
-            _check_no_circle(write, link)
+        told_anew = _linked(write, link)
         (edge,) = store_links(write, [link], kinds, effect_first=effect_first)
+        if not (may_circle or told_anew):
+            _check_no_circle(write, link)
     return replace(link_of(edge, link.cause, link.effect), recorded=write.recorded)
 
 
