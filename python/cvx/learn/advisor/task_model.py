@@ -739,8 +739,9 @@ class Task:
             self.mean.append(math.nan)
             self.variance.append(math.nan)
             self.latest.append(deque(maxlen=3))
-            named = self.named([(self.names[state], action, self.menus.get(state))])
-            self.leads.append(float(named[0, :NAMED].sum()))
+            self.leads.append(
+                sum(naming(*self._texts(self.names[state], action, self.menus.get(state))))
+            )
         return pair
 
     @property
@@ -829,24 +830,29 @@ class Task:
         """
         size = len(self.shared)
         out = np.zeros((len(pairs), NAMED + 2 * size))
-        if not self.parts.names:
-            return out
         for row, (key, action, menu) in zip(out, pairs, strict=True):
-            here = key[2] if isinstance(key, tuple) else key
-            if isinstance(here, str):
-                goal = self.goal or ""
-                if self.by_goal:
-                    goal, _, here = here.partition("\n")
-                usual = self.usual | usual_words(tuple(map(str, menu or ())))
-                row[:NAMED] = naming(goal, here, str(action), usual)
-                near = beside(goal, here, str(action), usual) if row.any() else ()
-                at = [
-                    NAMED + side * size + self.shared[word]
-                    for side, word in near
-                    if word in self.shared
-                ]
-                row[at] = 1.0 / math.sqrt(max(1, len(at)))
+            texts = self._texts(key, action, menu)
+            row[:NAMED] = naming(*texts)
+            near = beside(*texts) if row.any() else ()
+            at = [
+                NAMED + side * size + self.shared[word]
+                for side, word in near
+                if word in self.shared
+            ]
+            row[at] = 1.0 / math.sqrt(max(1, len(at)))
         return out
+
+    def _texts(
+        self, key: Key, action: Hashable, menu: tuple[Hashable, ...] | None
+    ) -> tuple[str, str, str, frozenset[str]]:
+        """Return goal, text and action of a pair, and the words that tell no actions apart."""
+        here = key[2] if isinstance(key, tuple) else key
+        if not (self.parts.names and isinstance(here, str)):
+            return "", "", "", frozenset()
+        goal = self.goal or ""
+        if self.by_goal:
+            goal, _, here = here.partition("\n")
+        return goal, here, str(action), self.usual | usual_words(tuple(map(str, menu or ())))
 
     def _ends(self, target: Floats) -> tuple[float, float]:
         """Return least and most that an action can be worth: what was seen, and 0."""
