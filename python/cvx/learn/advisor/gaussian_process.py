@@ -163,8 +163,11 @@ class GaussianProcess:
         away = np.maximum(norms_a[:, None] + norms_b[None, :] - 2.0 * linear, 0.0)
         there = ((sa[:, None] == sb[None, :]) & (sa[:, None] >= 0)).astype(np.float64)
         likeness = np.clip((like(aa, ab) - self._usual) / (1.0 - self._usual), 0.0, 1.0)
-        named = alike(na[:, :NAMED], nb[:, :NAMED])
-        return same, likeness, linear, away, there, named, na[:, NAMED:] @ nb[:, NAMED:].T
+        named = beside = np.zeros_like(same)
+        if na.any():
+            # Mostly nothing is named, and a product of zeros is as slow as any.
+            named, beside = alike(na[:, :NAMED], nb[:, :NAMED]), na[:, NAMED:] @ nb[:, NAMED:].T
+        return same, likeness, linear, away, there, named, beside
 
     @staticmethod
     def _kernel(logs: dict[str, float], overlap: tuple[Floats, ...]) -> Floats:
