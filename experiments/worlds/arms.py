@@ -75,8 +75,8 @@ ARMS: dict[str, Arm] = {
         _without(gate=_NO_GATE, decay=BlameNear()),
         "parts",
     ),
-    "no task": Arm(
-        "all goals are one task", lambda seed: Advised(seed, Parts(), one_task=True), "parts"
+    "goals apart": Arm(
+        "each goal is a task of its own", lambda seed: Advised(seed, Parts(), apart=True), "parts"
     ),
     "shuffled": Arm(
         "rewards of random earlier steps",

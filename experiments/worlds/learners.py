@@ -74,7 +74,7 @@ class Remembering:
         self.reward = 0.0
 
     def begin(self, goal: str) -> None:
-        self.episode = self.memory.episode(goal, task=goal)
+        self.episode = self.memory.episode(goal)
 
     def act(self, view: View) -> tuple[str, float | None]:
         advice = self.episode.advise(view.text, view.admissible)
@@ -97,17 +97,17 @@ class Advised:
     ----------
     seed : int
     parts : Parts
-    one_task : bool, default False
-        Whether all goals are one task.
+    apart : bool, default False
+        Whether each goal is a task of its own.
     shuffled : bool, default False
         Whether every reward is that of a random earlier episode: what is left is luck.
     """
 
     def __init__(
-        self, seed: int, parts: Parts, *, one_task: bool = False, shuffled: bool = False
+        self, seed: int, parts: Parts, *, apart: bool = False, shuffled: bool = False
     ) -> None:
         self.advisor = Advisor(seed=seed, parts=parts, embed=VECTORS.embedder.embed)
-        self.one_task, self.shuffled = one_task, shuffled
+        self.apart, self.shuffled = apart, shuffled
         self.random = random.Random(seed)
         self.rewards: list[float] = []
         # What is drawn hangs on the name of the episode: a memory numbers them from 0, too.
@@ -115,7 +115,7 @@ class Advised:
 
     def begin(self, goal: str) -> None:
         self.episode += 1
-        task = "" if self.one_task else goal
+        task = goal if self.apart else None
         self.advisor.begin(str(self.episode), goal=goal, task=task)
 
     def act(self, view: View) -> tuple[str, float | None]:

@@ -120,7 +120,8 @@ def test_an_open_episode_learns_from_its_own_steps_and_others_do_not() -> None:
 def test_planning_agrees_with_a_naive_solution() -> None:
     advisor = learned(episodes=10)
     task = advisor._tasks["leave"]
-    counts, gamma = task.counts, GAMMA
+    counts, gamma = task.counts, task.gamma
+    assert gamma < GAMMA
     prior, strength = task._priors(), task._strengths()
     values, _ = task._sweep(np.zeros(1), counts.count.all, prior, strength, sweeps=5000)
     naive = [0.0] * (len(task.names) + 1)
@@ -143,8 +144,8 @@ def test_planning_agrees_with_a_naive_solution() -> None:
 
 def test_units_do_not_mix_and_bad_input_is_refused() -> None:
     advisor = learned(episodes=2)
-    assert advisor.unit("leave") == "return"
     advisor.begin("x", goal="leave", task="leave")
+    assert advisor.unit("x") == "return"
     with pytest.raises(InvalidInputError, match="at least one"):
         advisor.options("x", seen("A hall"), [])
     with pytest.raises(InvalidInputError, match="finite"):

@@ -225,7 +225,7 @@ class RunningEpisode:
                 made = learner.advisor.options(str(self.id), seen, listed)
                 # Surer ones first of what is worth as much; last what nothing is known of.
                 made.sort(key=lambda one: (not one.known, -one.value, -one.low))
-                unit = learner.advisor.unit(task_of(self._run)) or "P(success)"
+                unit = learner.advisor.unit(str(self.id)) or "P(success)"
                 asked = Asked(
                     self.goal,
                     task_of(self._run),
@@ -550,7 +550,7 @@ class RunningEpisode:
 
     def _check_unit(self, outcome: float | np.bool | None) -> None:
         task = task_of(self._run)
-        unit = self._learner.advisor.unit(task)
+        unit = self._learner.advisor.settled_unit(str(self.id))
         wanted = "return" if outcome is None else "P(success)"
         if unit is not None and unit != wanted:
             cure = (

@@ -192,7 +192,7 @@ class EpisodeView:
 
     def _weigh(self, node: int, menu: _Menu, i: int) -> None:
         """Work out anew what an action is worth, own steps included."""
-        task, counts = self.task, self.task.counts
+        task, counts, later = self.task, self.task.counts, self.task.gamma
         n = total = value = bold = 0.0
         pair = menu.pairs[i]
         if pair >= 0:
@@ -202,14 +202,14 @@ class EpisodeView:
                 weight = float(task.weights[row])
                 n += count
                 total += weight
-                value += count * (reward + GAMMA * v)
-                bold += weight * (reward + GAMMA * b)
+                value += count * (reward + later * v)
+                bold += weight * (reward + later * b)
         for (to, reward), count in self._own.get((node, menu.actions[i]), {}).items():
             v, b = self._value_of(to)
             n += count
             total += count
-            value += count * (reward + GAMMA * v)
-            bold += count * (reward + GAMMA * b)
+            value += count * (reward + later * v)
+            bold += count * (reward + later * b)
         menu.n[i] = n
         if n:
             s = menu.strength[i]
@@ -414,6 +414,6 @@ class EpisodeView:
         """Return whether what always ended alike ended better than the best, once or twice now."""
         counts = self.task.counts
         row = counts.latest(pair)
-        paid = counts.reward[row] + GAMMA * self._value_of(counts.next[row])[0]
+        paid = counts.reward[row] + self.task.gamma * self._value_of(counts.next[row])[0]
         new = counts.count[row] <= 2.0 and (self._asked, action) not in self._own
         return new and paid > best

@@ -25,12 +25,16 @@ from cvx.learn.advisor.types import (
     Run,
     Step,
     Unit,
+    plain,
 )
 from cvx.types import Vector
 
 __all__ = ["ActionValue", "Advisor", "Observation", "Parts", "Route", "Unit"]
 
 _ALL = Parts()
+
+_SHARED: dict[Unit, str] = {"P(success)": "goals, by outcome", "return": "goals, by return"}
+"""The tasks in which goals learn from each other that name none."""
 
 
 class Advisor:
@@ -93,20 +97,79 @@ class Advisor:
         self._tasks: dict[str, Task] = {}
         # As they would be if a goal that was only begun had ended once.
         self._apart: dict[str, Task] = {}
+        # In which task each goal was learned that named none, and the last of them.
+        self._task_by_goal: dict[str, str] = {}
+        self._latest = _SHARED["P(success)"]
         self._open: dict[str, Run] = {}
         self._past: list[Run] = []
         self.source_trust = SourceTrust()
 
     def begin(
-        self, episode: str, *, goal: str = "", task: str = "", trust: float = 1.0, source: str = ""
+        self,
+        episode: str,
+        *,
+        goal: str = "",
+        task: str | None = None,
+        trust: float = 1.0,
+        source: str = "",
     ) -> None:
-        """Open an episode."""
-        self._open[episode] = Run(episode, goal, task, trust, source)
+        """Open an episode.
 
-    def unit(self, task: str) -> Unit | None:
-        """Return how a task's values are told, None before its first episode ended."""
-        known = self._tasks.get(task)
+        Parameters
+        ----------
+        episode, goal : str
+        task : str, optional
+            Within which goals learn from each other. Default: one that is shared by all goals
+            without a task, as far as their observations are texts and they are paid alike, by an
+            outcome or by rewards of at most 1; any other goal is a task of its own.
+        trust : float, default 1.0
+        source : str, optional
+        """
+        run = Run(episode, goal, task or "", trust, source, untasked=task is None)
+        self._place(run)
+        self._open[episode] = run
+
+    def unit(self, episode: str) -> Unit | None:
+        """Return how the values of an open episode are told, None where nothing has ended yet."""
+        known = self._tasks.get(self.running(episode).task)
         return None if known is None else known.unit
+
+    def settled_unit(self, episode: str) -> Unit | None:
+        """Return how an open episode must be told, None where its task, or goal, is new."""
+        run = self.running(episode)
+        if run.untasked and plain(run.goal) not in self._task_by_goal:
+            return None
+        self._place(run)
+        return self.unit(episode)
+
+    def _place(self, run: Run, observation: Observation | None = None) -> None:
+        """Say in which task an open episode is played that names none."""
+        if run.untasked:
+            goal = plain(run.goal)
+            run.task = self._task_by_goal.get(goal, self._latest)
+            if observation is not None and observation.text is None:
+                run.task = goal
+
+    def _settle(self, run: Run, unit: Unit) -> None:
+        """Say in which task an episode is learned that named none: once on its own, a goal stays.
+
+        Goals learn from each other that are seen in texts, and paid on the same scale.
+        """
+        if not run.untasked:
+            return
+        goal = run.task = plain(run.goal)
+        before = self._task_by_goal.get(goal)
+        if before != goal:
+            told = all(step.observation.text is not None for step in run.steps)
+            if told and (unit != "return" or all(abs(step.reward) <= 1.0 for step in run.steps)):
+                run.task = _SHARED[unit]
+            elif before is not None:
+                # What it has learned so far goes with it.
+                for past in self._past:
+                    if past.untasked and plain(past.goal) == goal:
+                        past.task = goal
+                self._tasks[goal] = self._relearned(self._task(goal))
+        self._task_by_goal[goal] = self._latest = run.task
 
     def _task(self, name: str) -> Task:
         task = self._tasks.get(name)
@@ -135,13 +198,16 @@ class Advisor:
             return task
         apart = self._apart.get(run.task)
         if apart is None or apart.episodes != task.episodes:
-            apart = self._apart[run.task] = self._relearned(task, by_goal=True)
+            numbers = {past.episode: number for number, past in enumerate(self._past)}
+            apart = self._restored(task.saved(numbers), [*numbers])
+            apart.tell_goals_apart()
+            self._apart[run.task] = apart
         return apart
 
-    def _relearned(self, old: Task, *, by_goal: bool = False) -> Task:
-        """Return a task learned again with the history, and goals, that tell its states apart."""
+    def _relearned(self, old: Task) -> Task:
+        """Return a task learned again with the history that tells its states apart."""
         task = self._new(old.name, old.wanted_history)
-        task.unit, task.goal, task.by_goal = old.unit, old.goal, old.by_goal or by_goal
+        task.unit, task.goal, task.by_goal = old.unit, old.goal, old.by_goal
         if old.with_history is not None and not task.history:
             task.with_history = self._new(old.name, LOOK_BACK)
         for run in self._whole([run for run in self._past if run.task == old.name]):
@@ -163,6 +229,7 @@ class Advisor:
             Those that can be done; default those that were done here, or in this task.
         """
         run = self.running(episode)
+        self._place(run, observation)
         task = self._task_of(run)
         run.menu = None
         if actions is not None:
@@ -222,7 +289,7 @@ class Advisor:
         for one in told:
             option, hope = found[one]
             promised = option.value if option.trials else hope
-            if not trust.promises_more(run.task, promised, best.value):
+            if not trust.promises_more(run.named, promised, best.value):
                 behind[one] = best.action
         return behind
 
@@ -327,6 +394,7 @@ class Advisor:
         run = self.running(episode)
         menu = run.menu if actions is None else tuple(actions)
         run.menu = None
+        self._place(run, observation)
         paid = reward if abs(reward) >= LEAST_REWARD else 0.0
         run.steps.append(Step(observation, action, paid, menu))
         for view in [*run.views.values()]:
@@ -353,8 +421,9 @@ class Advisor:
             Whether it was broken off from outside, which is no failure.
         """
         run = self.running(episode)
-        task = self._task_of(run)
         unit: Unit = "return" if outcome is None else "P(success)"
+        self._settle(run, unit)
+        task = self._task_of(run)
         if task.unit is not None and task.unit != unit:
             raise InvalidInputError(
                 f"task {run.task!r} is told as {task.unit}: end its episodes all with an outcome, "
@@ -424,8 +493,12 @@ class Advisor:
         return {
             "actions": self._actions.saved(),
             "episodes": [*numbers],
-            "runs": [[run.task, run.source, run.share, run.left_out] for run in self._past],
+            "runs": [
+                [run.task, run.source, run.share, run.left_out, run.goal if run.untasked else None]
+                for run in self._past
+            ],
             "tasks": [task.saved(numbers) for task in self._tasks.values()],
+            "goals": [[*self._task_by_goal.items()], self._latest],
             "sources": self.source_trust.saved(),
         }
 
@@ -438,17 +511,25 @@ class Advisor:
             It is not what ``saved`` returned.
         """
         self._actions.restore(told["actions"])
+        goals, self._latest = told["goals"]
+        self._task_by_goal = dict(goals)
         names = told["episodes"]
-        for name, (task, source, share, left_out) in zip(names, told["runs"], strict=True):
-            run = Run(name, "", task, 1.0, source, share=share, left_out=left_out, bare=True)
+        for name, (task, source, share, left_out, goal) in zip(names, told["runs"], strict=True):
+            run = Run(name, goal or "", task, 1.0, source, untasked=goal is not None)
+            run.share, run.left_out, run.bare = share, left_out, True
             self._past.append(run)
         for one in told["tasks"]:
-            name, *_, history = one["task"]
-            task = self._tasks[name] = self._new(name, history)
-            if one["with_history"] is not None:
-                task.with_history = self._new(name, LOOK_BACK)
-            task.restore(one, names)
+            self._tasks[one["task"][0]] = self._restored(one, names)
         self.source_trust = SourceTrust.restored(told["sources"])
+
+    def _restored(self, told: Mapping[str, Any], episodes: Sequence[str]) -> Task:
+        """Return a task as it was when it was saved."""
+        name, *_, history = told["task"]
+        task = self._new(name, history)
+        if told["with_history"] is not None:
+            task.with_history = self._new(name, LOOK_BACK)
+        task.restore(told, episodes)
+        return task
 
     def running(self, episode: str) -> Run:
         """Return an episode that is open."""

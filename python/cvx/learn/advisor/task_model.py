@@ -252,6 +252,8 @@ class Task:
         # Of each action, and of all: in how many states it was tried, and how good it was there.
         self._goodness: list[tuple[float, float]] = []
         self._overall = (0.0, 0.0)
+        # How many steps were done, and how many episodes were cut off before anything was gained.
+        self.steps = self.cut_off = 0
 
     # --- saving
 
@@ -311,6 +313,7 @@ class Task:
             "history": None if self.history_evidence is None else self.history_evidence.saved(),
             "with_history": None if self.with_history is None else self.with_history.saved(runs),
             "seen": [self.continuous, self.different, self.episodes, self.least, self.most],
+            "cut_off": [self.steps, self.cut_off],
             "latest": latest,
         }  # fmt: skip
 
@@ -363,6 +366,7 @@ class Task:
         if self.with_history is not None:
             self.with_history.restore(told["with_history"], runs)
         self.continuous, self.different, self.episodes, self.least, self.most = told["seen"]
+        self.steps, self.cut_off = told["cut_off"]
         names = told["latest"].tolist()
         self.latest = [deque((runs[at] for at in row if at >= 0), maxlen=3) for row in names]
         pairs = len(self.counts.rows)
@@ -515,6 +519,30 @@ class Task:
         """Whether this is a goal beside another, and states are not told apart by goals yet."""
         return not self.by_goal and self.goal not in (None, plain(goal))
 
+    def tell_goals_apart(self) -> None:
+        """Let the goal be part of what tells states apart: so far, there was one."""
+        self.by_goal = True
+        self.names = [self._of_goal(name) for name in self.names]
+        self.states = {name: at for at, name in enumerate(self.names)}
+        self.tokens = [self._tokens(name) for name in self.names]
+        self.words = Counter(word for tokens in self.tokens for word in tokens)
+        self.fitted_at, self._stale = 0, True
+        self._refit_if_due()
+        if self.with_history is not None:
+            self.with_history.goal = self.goal
+            self.with_history.tell_goals_apart()
+
+    def _of_goal(self, key: Key) -> Key:
+        """Return what tells a state apart with the goal, as `_told_by` does."""
+        if isinstance(key, str):
+            return f"{self.goal}\n{key}"
+        if not isinstance(key, tuple):
+            return key
+        first, past, here = key
+        here = f"{self.goal}\n{here}"
+        # What was seen last is where it is now.
+        return (first if past else here, (*past[:-1], *((done, here) for done, _ in past[-1:])), here)
+
     def _told_by(self, run: Run, text: str, upto: int, history: int) -> Key:
         """Return a text, or with a history the first text, what was done last, and what came."""
         here = plain(text)
@@ -533,14 +561,21 @@ class Task:
 
     def _tokens(self, key: Key) -> list[str]:
         if isinstance(key, str):
-            return list(dict.fromkeys(_WORD.findall(key)))
+            return [*dict.fromkeys(_WORD.findall(key)), *self._met(key)]
         if isinstance(key, tuple):
             first, past, here = key
             found = [f"first:{w}" for w in _WORD.findall(str(first).casefold())]
             for back, (action, result) in enumerate(reversed(past)):
                 found += [f"{back}:{w}" for w in _WORD.findall(f"{action} {result}".casefold())]
-            return list(dict.fromkeys(found + _WORD.findall(here)))
+            return [*dict.fromkeys(found + _WORD.findall(here)), *self._met(here)]
         return []
+
+    def _met(self, here: str) -> list[str]:
+        """Return a token for how many words of the goal a text holds, where goals differ."""
+        if not self.by_goal:
+            return []
+        goal, _, text = here.partition("\n")
+        return [f"met:{len({*_WORD.findall(goal)} & {*_WORD.findall(text)})}"]
 
     def state(self, key: Key, vector: Vector | None) -> int:
         """Return the number of a state, a new one if it is new."""
@@ -729,6 +764,8 @@ class Task:
         for pair in touched:
             counts.forget_what_changed(pair)
         self.episodes += 1
+        self.steps += len(run.steps)
+        self.cut_off += run.truncated and not any(step.reward for step in run.steps)
         self._refit_if_due()
         self._stale = True
 
@@ -743,6 +780,11 @@ class Task:
                 sum(naming(*self._texts(self.names[state], action, self.menus.get(state))))
             )
         return pair
+
+    @property
+    def gamma(self) -> float:
+        """What a reward is worth one step later when exploring: an episode may be cut off before."""
+        return GAMMA * (1.0 - self.cut_off / max(1, self.steps))
 
     @property
     def flat(self) -> bool:
@@ -864,7 +906,7 @@ class Task:
 
     def _targets(self, values: Floats, least: float) -> tuple[Floats, float]:
         c = self.counts
-        worth = np.maximum(c.reward.all + GAMMA * values[c.next.all], least)
+        worth = np.maximum(c.reward.all + self.gamma * values[c.next.all], least)
         n = np.maximum(c.n.all, 1e-12)
         mean = np.bincount(c.pair.all, c.count.all * worth, len(n)) / n
         squares = float((c.count.all * np.square(worth - mean[c.pair.all])).sum())
@@ -956,7 +998,7 @@ class Task:
             values[:-1][bare] = leaf
         low, high = self.range()
         worth = c.carry_back(
-            values, weights, prior, strength, GAMMA,
+            values, weights, prior, strength, self.gamma,
             sweeps=sweeps if self.parts.planning else 1, enough=1e-4 * (high - low),
         )  # fmt: skip
         return values, worth
@@ -1001,7 +1043,9 @@ class Task:
             sums = np.bincount(c.pair.all, weights, len(prior))
             weights *= (c.n.all / np.maximum(sums, 1e-12))[c.pair.all]
         self.weights = weights
-        self.bold, self.bold_worth = self._sweep(self.anchor, weights, hope, strength, leaf=best)
+        self.bold, self.bold_worth = self._sweep(
+            self.anchor, weights, hope, strength, leaf=best
+        )
         tried = np.flatnonzero(c.n.all > 0)
         acted, size = c.action.all[tried], len(self.actions.names)
         good = np.bincount(acted, self._share(self.worth[tried]), size)

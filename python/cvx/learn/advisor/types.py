@@ -145,6 +145,8 @@ class Run:
     task: str
     trust: float
     source: str
+    untasked: bool = False
+    """Whether it names no task, and learns with other goals where it can."""
     steps: list[Step] = field(default_factory=list)
     outcome: float | None = None
     last: Observation | None = None
@@ -158,6 +160,11 @@ class Run:
     left_out: bool = False
     bare: bool = False
     """Whether it was restored without its steps and outcome."""
+
+    @property
+    def named(self) -> str:
+        """Its task, or where it names none its goal."""
+        return self.goal if self.untasked else self.task
 
     @property
     def weight(self) -> float:
