@@ -58,7 +58,11 @@ ARMS: dict[str, Arm] = {
     "equal words": Arm("no learned relevance of words", _without(relevance=False), "parts"),
     "no names": Arm("not asking what a text names", _without(names=False), "parts"),
     "no gate": Arm("no gate for change", _without(gate=_NO_GATE), "parts"),
-    "no others": Arm("nothing from other tasks", _without(others=False), "parts"),
+    "no others": Arm(
+        "each goal a task of its own, and nothing from other tasks",
+        lambda seed: Advised(seed, Parts(others=False), apart=True),
+        "parts",
+    ),
     "no draws": Arm("counted outcomes taken as they are", _without(thompson=False), "parts"),
     "context-aware decay": Arm(
         "instead of the gate: what was followed in the same task fades",

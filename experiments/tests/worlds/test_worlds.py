@@ -51,6 +51,14 @@ def test_what_is_named_is_found_where_nothing_comes_twice(world: str) -> None:
     assert sum(play(world, "cvx", 3, episodes=90).regret[60:]) <= 4
 
 
+@pytest.mark.requirement("B11")
+def test_goals_that_differ_teach_each_other_without_a_task() -> None:
+    """Of forty goals hardly one comes again before all is known that matters."""
+    shared, apart = (play("fetch", arm, 3, 120).regret for arm in ("cvx", "goals apart"))
+    assert sum(shared[80:]) <= 12
+    assert sum(apart[80:]) >= 24
+
+
 @pytest.mark.parametrize("world", ["tea", "errands", "caravan", "market"])
 def test_the_learner_alone_does_what_the_memory_does(world: str) -> None:
     assert play(world, "learner", 2, 30).regret == play(world, "cvx", 2, 30).regret
@@ -78,7 +86,7 @@ def test_the_learner_alone_does_what_the_memory_does(world: str) -> None:
 )
 def test_a_part_that_is_taken_out_or_added_counts(arm: str, world: str) -> None:
     episodes = {"changing errands": 250, "caravan": 200}.get(world, 90)
-    base = "and near" if arm == "and edges" else "learner"
+    base = {"and edges": "and near", "no others": "goals apart"}.get(arm, "learner")
     one, other = (play(world, name, 1, episodes) for name in (arm, base))
     # Edges change what is expected of an action before they change what is done.
     assert (one.regret, one.told) != (other.regret, other.told)

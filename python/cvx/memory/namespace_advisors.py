@@ -255,9 +255,7 @@ class NamespaceAdvisor:
         first = steps[0] if steps else None
         of = first if isinstance(episode, Episode) else episode
         trust, source = (1.0, "") if of is None else (of.trust, of.source)
-        advisor.begin(
-            key, goal=episode.goal, task=episode.task_type, trust=trust, source=source
-        )
+        advisor.begin(key, goal=episode.goal, task=episode.task_type, trust=trust, source=source)
         actions: list[Hashable] | None = None
         for step in steps:
             if step.action is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cvx.learn.advisor.task_model import BOLDNESS, GAMMA, JITTER, WEAKEST, Task, worth_trying
+from cvx.learn.advisor.task_model import BOLDNESS, JITTER, WEAKEST, Task, worth_trying
 from cvx.learn.advisor.types import NARROWEST, ActionValue, Basis, Key, Moment, Observation, Run
 from cvx.statistics import Beta
 from cvx.types import Vector
@@ -192,7 +192,7 @@ class EpisodeView:
 
     def _weigh(self, node: int, menu: _Menu, i: int) -> None:
         """Work out anew what an action is worth, own steps included."""
-        task, counts, later = self.task, self.task.counts, self.task.gamma
+        task, counts, gamma = self.task, self.task.counts, self.task.gamma
         n = total = value = bold = 0.0
         pair = menu.pairs[i]
         if pair >= 0:
@@ -202,14 +202,14 @@ class EpisodeView:
                 weight = float(task.weights[row])
                 n += count
                 total += weight
-                value += count * (reward + later * v)
-                bold += weight * (reward + later * b)
+                value += count * (reward + gamma * v)
+                bold += weight * (reward + gamma * b)
         for (to, reward), count in self._own.get((node, menu.actions[i]), {}).items():
             v, b = self._value_of(to)
             n += count
             total += count
-            value += count * (reward + later * v)
-            bold += count * (reward + later * b)
+            value += count * (reward + gamma * v)
+            bold += count * (reward + gamma * b)
         menu.n[i] = n
         if n:
             s = menu.strength[i]

@@ -68,7 +68,7 @@ _MOST_REPEATED = 8
 """How many pairs of other tasks that were repeated count against trying again, at the most."""
 
 GAMMA = 0.99
-"""What a reward is worth one step later."""
+"""What a reward is worth one step later, where there is time."""
 
 BOLDNESS, JITTER = 1.0, 0.5
 """How many standard deviations above its mean an untried action is taken for when exploring, and
@@ -98,8 +98,8 @@ class Parts:
     relevance : bool, default True
         Whether words have relevances that are learned.
     names : bool, default True
-        Whether it counts how far the goal and the text name an action, and what is named is tried
-        sooner before anything has paid.
+        Whether it counts how far the goal and the text name an action, and how much of the goal a
+        text holds; and what is named is tried sooner before anything has paid.
     planning : bool, default True
         Whether values are carried back through stored transitions.
     thompson : bool, default True
@@ -253,7 +253,7 @@ class Task:
         self._goodness: list[tuple[float, float]] = []
         self._overall = (0.0, 0.0)
         # How many steps were done, and how many episodes were cut off before anything was gained.
-        self.steps = self.cut_off = 0
+        self.steps = self.cut_off = 0.0
 
     # --- saving
 
@@ -541,7 +541,11 @@ class Task:
         first, past, here = key
         here = f"{self.goal}\n{here}"
         # What was seen last is where it is now.
-        return (first if past else here, (*past[:-1], *((done, here) for done, _ in past[-1:])), here)
+        return (
+            first if past else here,
+            (*past[:-1], *((done, here) for done, _ in past[-1:])),
+            here,
+        )
 
     def _told_by(self, run: Run, text: str, upto: int, history: int) -> Key:
         """Return a text, or with a history the first text, what was done last, and what came."""
@@ -571,8 +575,11 @@ class Task:
         return []
 
     def _met(self, here: str) -> list[str]:
-        """Return a token for how many words of the goal a text holds, where goals differ."""
-        if not self.by_goal:
+        """Return a word for how many words of the goal a text holds, where goals differ.
+
+        So what is done where the text tells of what is wanted carries over to other goals.
+        """
+        if not (self.by_goal and self.parts.names):
             return []
         goal, _, text = here.partition("\n")
         return [f"met:{len({*_WORD.findall(goal)} & {*_WORD.findall(text)})}"]
@@ -621,14 +628,24 @@ class Task:
             row[self._wide :] = vector * (math.sqrt(rest) / length)
 
     def known_actions(self, run: Run, observation: Observation) -> list[Hashable]:
-        """Return the actions done here, else those of the whole task."""
-        state = self.states.get(self.key(run, observation, len(run.steps)))
-        names = self.actions.names
-        if state is not None:
-            here = self.counts.pairs_at.get(state)
-            if here:
-                return [names[self.counts.action[pair]] for pair in here]
-        return [names[at] for at in dict.fromkeys(self.counts.action.all.tolist())]
+        """Return the actions done here, else those done for this goal, else in the whole task."""
+        here, names = self.key(run, observation, len(run.steps)), self.actions.names
+        pairs = self.counts.pairs_at.get(self.states.get(here, -1))
+        if not pairs:
+            pairs = [
+                pair
+                for state, done in self.counts.pairs_at.items()
+                if self._goal_in(self.names[state]) == self._goal_in(here)
+                for pair in done
+            ]
+        done = self.counts.action.all
+        done = done[pairs] if pairs else done
+        return [names[at] for at in dict.fromkeys(done.tolist())]
+
+    def _goal_in(self, key: Key) -> str:
+        """Return the goal in what tells a state apart, nothing where goals do not."""
+        here = key[2] if isinstance(key, tuple) else key
+        return here.partition("\n")[0] if self.by_goal and isinstance(here, str) else ""
 
     # --- learning
 
@@ -764,8 +781,9 @@ class Task:
         for pair in touched:
             counts.forget_what_changed(pair)
         self.episodes += 1
-        self.steps += len(run.steps)
-        self.cut_off += run.truncated and not any(step.reward for step in run.steps)
+        self.steps += run.weight * len(run.steps)
+        if run.truncated and not (run.outcome or any(step.reward for step in run.steps)):
+            self.cut_off += run.weight
         self._refit_if_due()
         self._stale = True
 
@@ -783,8 +801,8 @@ class Task:
 
     @property
     def gamma(self) -> float:
-        """What a reward is worth one step later when exploring: an episode may be cut off before."""
-        return GAMMA * (1.0 - self.cut_off / max(1, self.steps))
+        """What a reward is worth one step later: less, the more often time ran out before any."""
+        return GAMMA * (1.0 - self.cut_off / max(1.0, self.steps))
 
     @property
     def flat(self) -> bool:
@@ -1043,9 +1061,7 @@ class Task:
             sums = np.bincount(c.pair.all, weights, len(prior))
             weights *= (c.n.all / np.maximum(sums, 1e-12))[c.pair.all]
         self.weights = weights
-        self.bold, self.bold_worth = self._sweep(
-            self.anchor, weights, hope, strength, leaf=best
-        )
+        self.bold, self.bold_worth = self._sweep(self.anchor, weights, hope, strength, leaf=best)
         tried = np.flatnonzero(c.n.all > 0)
         acted, size = c.action.all[tried], len(self.actions.names)
         good = np.bincount(acted, self._share(self.worth[tried]), size)

@@ -1,0 +1,153 @@
+"""Goals that name no task: which learn from each other, and what carries over."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from cvx import LexicalEmbedder, Memory
+from cvx.learn.advisor import Advisor, Observation
+from cvx.learn.advisor.task_model import GAMMA, Task
+
+_EMBEDDER = LexicalEmbedder(64)
+THINGS = [f"{colour} {thing}" for colour in ("red", "blue", "green") for thing in ("mug", "lamp")]
+
+
+def seen(text: str) -> Observation:
+    return Observation(text, _EMBEDDER.embed([text])[0])
+
+
+def hand_over(memory: Memory, rng: random.Random, task: str | None = None) -> bool:
+    wanted = rng.choice(THINGS)
+    actions = [f"hand over the {one}" for one in THINGS]
+    with memory.episode(f"The customer wants a {wanted}.", task=task) as episode:
+        action = str(episode.advise("You are behind the counter.", actions).choose().action)
+        episode.act(action)
+        episode.end(action.endswith(wanted))
+    return action.endswith(wanted)
+
+
+def played(
+    advisor: Advisor,
+    number: int,
+    goal: str,
+    action: str,
+    *,
+    reward: float = 0.0,
+    outcome: float | None = None,
+) -> None:
+    advisor.begin(str(number), goal=goal)
+    advisor.step(str(number), seen("A box."), action, reward)
+    advisor.end(str(number), outcome)
+
+
+@pytest.mark.requirement("B11")
+def test_what_one_goal_taught_is_tried_for_the_next() -> None:
+    memory, rng = Memory(embedder=LexicalEmbedder()), random.Random(1)
+    won = [hand_over(memory, rng) for _ in range(60)]
+    assert sum(won[30:]) >= 27
+
+
+def test_an_outcome_and_rewards_do_not_mix() -> None:
+    advisor = Advisor(seed=1)
+    played(advisor, 1, "open the box", "lift", outcome=1.0)
+    played(advisor, 2, "collect coins", "pull", reward=0.5)
+    advisor.begin("new", goal="open the chest")
+    assert (advisor.unit("new"), advisor.settled_unit("new")) == ("return", None)
+    for goal, unit in (("open the box", "P(success)"), ("collect coins", "return")):
+        advisor.begin(goal, goal=goal)
+        assert advisor.settled_unit(goal) == unit
+
+
+def test_a_goal_on_another_scale_takes_along_what_it_learned() -> None:
+    advisor = Advisor(seed=1)
+    for number in range(3):
+        played(advisor, number, "small", "lift", reward=1.0)
+        played(advisor, 10 + number, "large", "push", reward=0.0)
+    played(advisor, 20, "large", "pull", reward=500.0)
+    for goal, best, pays in (("small", "lift", 1.0), ("large", "pull", 500.0)):
+        advisor.begin(goal, goal=goal)
+        options = advisor.options(goal, seen("A box."), ["push", "pull", "lift"])
+        assert options[0].action == best
+        assert options[0].value == pytest.approx(pays, rel=0.2)
+    # What paid nothing before the first that paid so much.
+    assert next(option.trials for option in options if option.action == "push") == 3
+
+
+def test_numbers_are_told_by_each_goal_alone() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    for goal, state in (("left", (1, 2)), ("right", [0.5, 1.5, 2.5])):
+        with memory.episode(goal) as episode:
+            episode.advise(state, ["a", "b"])
+            episode.act("a")
+            episode.end(1.0)
+    with memory.episode("right") as episode:
+        assert episode.advise([0.5, 1.5, 2.5], ["a", "b"]).best.action == "a"
+        episode.discard()
+
+
+def test_without_actions_those_of_the_goal_are_weighed() -> None:
+    advisor = Advisor(seed=1)
+    played(advisor, 1, "open the box", "lift", outcome=1.0)
+    played(advisor, 2, "ring the bell", "pull", outcome=1.0)
+    for goal, action in (("open the box", "lift"), ("ring the bell", "pull")):
+        advisor.begin(goal, goal=goal)
+        options = advisor.options(goal, seen("Something new."))
+        assert [option.action for option in options] == [action]
+
+
+@pytest.mark.parametrize("history", [0, 2])
+def test_goals_are_told_apart_later_as_from_the_start(history: int) -> None:
+    def task(*, by_goal: bool) -> Task:
+        advisor = Advisor(seed=1, history=history)
+        advisor._task("t").by_goal = by_goal
+        for number in range(6):
+            name = str(number)
+            advisor.begin(name, goal="Open the box", task="t")
+            for text, action in (("A box.", "lift"), ("A lid.", "pull"), ("A lock.", "push")):
+                advisor.options(name, seen(text), ["lift", "pull", "push"])
+                advisor.step(name, seen(text), action)
+            advisor.end(name, outcome=float(number % 2), observation=seen("It is open."))
+        return advisor._tasks["t"]
+
+    first, later = task(by_goal=True), task(by_goal=False)
+    assert first.names != later.names
+    later.tell_goals_apart()
+    assert (first.names, first.tokens, first.words) == (later.names, later.tokens, later.words)
+
+
+def test_a_kept_memory_knows_which_goals_learn_together(tmp_path: Path) -> None:
+    """More than what is learned anew at every opening."""
+    rng = random.Random(2)
+    with Memory.open(tmp_path, embedder=LexicalEmbedder()) as memory:
+        for _ in range(1100):
+            hand_over(memory, rng)
+
+        def values(memory: Memory) -> list[tuple[str, float]]:
+            with memory.episode("The customer wants a red lamp.") as episode:
+                advice = episode.advise("You are behind the counter.", ["push", *THINGS])
+                episode.discard()
+            return [(str(option.action), round(option.value, 6)) for option in advice]
+
+        before = values(memory)
+    assert list(tmp_path.rglob("learned*"))
+    with Memory.open(tmp_path, embedder=LexicalEmbedder()) as memory:
+        assert values(memory) == before
+
+
+def test_time_that_runs_out_makes_what_is_later_worth_less() -> None:
+    advisor = Advisor(seed=1)
+    for number in range(4):
+        advisor.begin(str(number), goal="leave", task="leave")
+        for _ in range(5):
+            advisor.step(str(number), seen("A hall."), "walk")
+        advisor.end(str(number), truncated=True)
+    task = advisor._tasks["leave"]
+    assert task.gamma == pytest.approx(GAMMA * 0.8)
+    # Whoever gained something was only stopped.
+    advisor.begin("gained", goal="leave", task="leave")
+    advisor.step("gained", seen("A hall."), "walk", 1.0)
+    advisor.end("gained", truncated=True)
+    assert task.cut_off == 4
