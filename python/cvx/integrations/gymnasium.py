@@ -263,7 +263,7 @@ class MemoryWrapper(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Recor
         What is to be reached; default ``info["goal"]`` of ``reset``. A callable is given the first
         observation and its info.
     task : str or callable, optional
-        Which family of goals that belongs to; default the goal.
+        Which family of goals that belongs to; without one, goals learn from each other.
     actions : sequence or callable, optional
         What can be done; default ``info["admissible"]``, or all actions of a discrete space. A
         list of texts, one for each of these, names them in the memory.

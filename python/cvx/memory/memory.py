@@ -1458,6 +1458,7 @@ class Memory:
             What is to be reached.
         task : str, optional
             Which family of episodes this belongs to: those of a task learn from each other first.
+            Default: goals that name none learn from each other, seen in texts and paid alike.
             Where it has several goals, they are part of what tells its states apart. Default the
             goal.
         entity : str, optional
