@@ -322,7 +322,7 @@ def main() -> int:
     print(*reached, f"{BESIDE:,} events:", *table(beside, BESIDE), sep="\n")
     print(f"{args.events:,} events:", *table(told, args.events), sep="\n")
     print(f"took {(time.perf_counter() - begun) / 60:.0f} min, load {os.getloadavg()[0]:.0f}")
-    title = f"A memory of {args.events:,} events, {args.dim} dimensions"
+    title = f"Scale: a memory of {args.events:,} events, {args.dim} dimensions"
     figures = [line.figure() for line in reached]
     leave(args.out, title, "python -m benches.at_scale", figures, told=told, beside=beside)
     return 0

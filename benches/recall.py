@@ -74,6 +74,19 @@ def told(report: dict[str, Any]) -> list[Figure]:
         for way, rows in ways.items():
             what = f"LoCoMo, {embedder}, {way}: evidence turns whole within {_SIZES} tokens, %"
             figures.append(Figure(what, " / ".join(f"{100 * share:.1f}" for share in rows)))
+    for of, one in report.get("floors", {}).get("rows", {}).items():
+        empty = one["shipped"]
+        what = f"LoCoMo, {of}: true cues / other topics / exchanged names that come back empty, %"
+        kinds = "true", "other topics", "names exchanged"
+        figures.append(Figure(what, " / ".join(f"{100 * empty[kind]:.1f}" for kind in kinds)))
+        what = f"LoCoMo, {of}: calibration error of the first hit's relevance; Brier skill"
+        figures.append(Figure(what, f"{one['ece']:.3f}; {one['skill']:.2f}"))
+    for of, one in report.get("facts", {}).get("rows", {}).items():
+        what = f"short facts, {of}: answer first / in the first three (plain cosine); empty, %"
+        first, three = (
+            f"{100 * one[f'in {k}']:.1f} ({100 * one[f'cosine {k}']:.1f})" for k in (1, 3)
+        )
+        figures.append(Figure(what, f"{first} / {three}; {100 * one['true']:.1f}"))
     for embedder, ways in report.get("feedback", {}).items():
         if embedder == "missed":
             continue

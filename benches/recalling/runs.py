@@ -182,32 +182,39 @@ def facts(_: Path, encoder: Embedder | None) -> Found:
         "default embedder": LexicalEmbedder(),
     }.items():
         print(f"{name}: share that comes back empty; answer in the first three; calibration")
-        print(f"{'':<30}{'true':>8}{'unknown':>9}{'foreign':>9}{'in 3':>8}{'cosine':>8}{'ECE':>8}")
+        names = "true", " unknown", " foreign", "first", "cosine", "in 3", "cosine", "ECE"
+        print(f"{'':<30}" + "".join(f"{column:>{max(8, len(column) + 1)}}" for column in names))
         for others in (0, 260, 960):
             for part in (short.FITTED, short.HELD_OUT):
                 rows = {kind: list[First]() for kind in ("true", "unknown", "foreign")}
-                found, near = list[float](), list[float]()
+                ours, near = list[tuple[float, float]](), list[tuple[float, float]]()
                 for who in part:
                     memory, asked, unknown = short.remembered(who, embedder, others)
                     for kind, labels in zip(rows, (asked, unknown, strangers), strict=True):
                         rows[kind] += asked_once(memory, labels)
                     by_cosine = baselines(memory)["dense"]
-                    for ranker, into in ((recalling(memory), found), (by_cosine, near)):
-                        at_3 = measure("", ranker, asked, resolved(memory, asked), at=(3,))
-                        into += [at_3.metrics["recall@3"].mean] * len(asked)
+                    for ranker, into in ((recalling(memory), ours), (by_cosine, near)):
+                        found = measure("", ranker, asked, resolved(memory, asked), at=(1, 3))
+                        shares = (found.metrics[f"recall@{k}"].mean for k in (1, 3))
+                        into += [(next(shares), next(shares))] * len(asked)
                 silent = {
                     k: float(np.mean([one.empty for one in some])) for k, some in rows.items()
                 }
                 error = calibrated_to([*rows["true"], *rows["unknown"]])[0]
-                shares = {"in 3": float(np.mean(found)), "cosine": float(np.mean(near))}
+                found_at = zip((1, 3), np.mean(ours, 0), np.mean(near, 0), strict=True)
+                first = {
+                    name: float(share)
+                    for k, mine, theirs in found_at
+                    for name, share in ((f"in {k}", mine), (f"cosine {k}", theirs))
+                }
                 size = f"{'some 35' if not others else f'{others:,} more'}"
                 what = f"{', '.join(part)}, {size}"
                 line = "".join(
                     f"{x:>{w}.1%}" for x, w in zip(silent.values(), (8, 9, 9), strict=True)
                 )
-                line += "".join(f"{share:>8.1%}" for share in shares.values())
+                line += "".join(f"{share:>8.1%}" for share in first.values())
                 print(f"{what:<30}{line}{error:>8.3f}", flush=True)
-                report[f"{name}, {what}"] = {**silent, **shares, "ece": error}
+                report[f"{name}, {what}"] = {**silent, **first, "ece": error}
                 if name != "default embedder" and silent["true"] > 0.05:
                     missed.append(f"facts, {name}, {what}: {silent['true']:.1%} empty, may be 5%")
     return {"rows": report, "missed": missed}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,9 @@ _PUBLIC = space("", "public")
 _MOST_TEXTS = 20_000
 _FEWEST_PASSAGES, _LONG = 30, 250
 """Events, and characters of one, from which on a memory may be one of passages."""
+_FEW_ASK = 0.05
+"""Below which share of texts with a question mark a memory is none of turns."""
+Kind: TypeAlias = Literal["passages", "statements", "turns"]
 _AT_ONCE = 20_000
 """Rows of so many events are in memory while they become columns."""
 _BLOCK = 1 << 13
@@ -147,7 +150,7 @@ class Corpus:
         self._spans: dict[tuple[tuple[str, ...], bool | None], slice] = {}
         # By who asks: what may be seen where no filter narrows it.
         self.scopes: dict[tuple[object, ...], Scope] = {}
-        self._passages: dict[tuple[str, ...], bool] = {}
+        self._kinds: dict[tuple[str, ...], Kind] = {}
         self._texts: OrderedDict[int, str] = OrderedDict()
         # By spaces: how many events there were, and how like two of them are; see `VisibleEvents`.
         self.backgrounds: dict[tuple[str, ...], tuple[int, tuple[float, float] | None]] = {}
@@ -251,7 +254,7 @@ class Corpus:
             self._postings.extents.clear()
             self.scopes.clear()
             self._named.clear()
-            self._passages.clear()
+            self._kinds.clear()
         self.seq = tail
 
     def _moved(self, op: str, body: list[Any]) -> bool:
@@ -420,21 +423,28 @@ class Corpus:
             known = self._named[spaces] = self.naming.names(codes)
         return known
 
-    def passages(self, spaces: tuple[str, ...], rows: Mask) -> bool:
-        """Return whether these rows of some spaces are passages of documents.
+    def kind(self, spaces: tuple[str, ...], rows: Mask) -> Kind:
+        """Return what these rows of some spaces are, none of which somebody is named to have said.
 
-        Of at least 30 events most are long, nobody is named who would have said them, and most
-        belong to no episode.
+        Passages of documents, if of at least 30 events most are long. Statements, if most are
+        short, hardly any asks, and an embedder compares them that knows more than spelling. What
+        belongs to episodes is neither.
         """
-        known = self._passages.get(spaces)
+        known = self._kinds.get(spaces)
         if known is None:
-            known = self._passages[spaces] = bool(
-                not self.names(spaces)
-                and len(lengths := self.lengths[rows]) >= _FEWEST_PASSAGES
-                and np.median(lengths) >= _LONG
-                and np.mean(self.episodes[rows] >= 0) < 0.5
-            )
+            known = "turns"
+            lengths = self.lengths[rows]
+            if len(lengths) and not self.names(spaces) and np.mean(self.episodes[rows] >= 0) < 0.5:
+                if np.median(lengths) >= _LONG:
+                    known = "passages" if len(lengths) >= _FEWEST_PASSAGES else "turns"
+                elif np.mean(self.asks[rows]) < _FEW_ASK and not self._by_spelling:
+                    known = "statements"
+            self._kinds[spaces] = known
         return known
+
+    @property
+    def _by_spelling(self) -> bool:
+        return (self.record.meta("embedder") or "").startswith("cvx-lexical-1/")
 
     def postings(
         self, word: str, spaces: tuple[str, ...], recallable: bool | None

@@ -95,6 +95,8 @@ class Pipeline:
     passages : Weighting, optional
         The same for a memory of passages; see `VisibleEvents.passages`. By default there is no
         difference.
+    statements : Weighting, optional
+        The same for a memory of statements that stand alone; see `VisibleEvents.statements`.
     floor : Floor
         What is dropped before anything is cut.
     timeout_s : float, default 2.0
@@ -118,6 +120,7 @@ class Pipeline:
     weighting: Weighting = field(default_factory=lambda: Weighting({"dense": 1.0, "lexical": 1.0}))
     guard: Guard | None = None
     passages: Weighting | None = None
+    statements: Weighting | None = None
     floor: Floor = field(default_factory=Floor)
     timeout_s: float = 2.0
     serving: Serving = field(default_factory=Serving)
@@ -165,6 +168,7 @@ class Pipeline:
             follow=(),
             weighting=self.weighting.with_weights(weights),
             passages=None,
+            statements=None,
             # What there is an answer by was calibrated on what our own sources find.
             floor=replace(self.floor, answerable=None),
         )
@@ -180,6 +184,7 @@ class Pipeline:
             sources={**self.sources, "causes": self.sources.get("causes") or BUILT_IN["causes"]},
             weighting=self.weighting.with_weights({**weights, "causes": most}),
             passages=None,
+            statements=None,
             # What there is an answer by was calibrated on questions.
             floor=replace(self.floor, answerable=None),
         )
@@ -382,6 +387,8 @@ def rank(
     weighting = pipeline.weighting
     if pipeline.passages is not None and view.passages:
         weighting = pipeline.passages
+    elif pipeline.statements is not None and view.statements:
+        weighting = pipeline.statements
     weights = weighting.weights
     if len(table):
         columns = dict(pipeline.fusion(table, weighting.names))

@@ -23,6 +23,7 @@ from cvx.recall.ranking_signals import (
     MENTIONS,
     PASSAGE_WEIGHTS,
     SCALES,
+    STATEMENT_WEIGHTS,
     all_signals,
 )
 from cvx.recall.sources import Causes, Dense, Lexical, Words
@@ -319,7 +320,8 @@ def default_pipeline(
     Parameters
     ----------
     weights : mapping of str to float, optional
-        By column; by default ``DEFAULT_WEIGHTS``, or in a memory of passages ``PASSAGE_WEIGHTS``.
+        By column; by default ``DEFAULT_WEIGHTS``, or in a memory of passages ``PASSAGE_WEIGHTS``,
+        and of statements ``STATEMENT_WEIGHTS``.
     answerable : Answerable or RescaledFloor, optional
         When to answer nothing; by default there is always an answer where anything is similar or
         holds a word.
@@ -349,6 +351,7 @@ def default_pipeline(
         guard=Guard(),
         weighting=Weighting.mean_of(DEFAULT_WEIGHTS if weights is None else weights),
         passages=Weighting.mean_of(PASSAGE_WEIGHTS) if weights is None else None,
+        statements=Weighting.mean_of(STATEMENT_WEIGHTS) if weights is None else None,
     )
     return pipeline.answering(answerable)
 
@@ -455,6 +458,7 @@ def _weighing(pipeline: Pipeline, name: str, weight: float, signal: Any) -> Pipe
         fusion=FusionWithColumn(pipeline.fusion, name),
         weighting=pipeline.weighting.with_weights({**pipeline.weighting.weights, name: weight}),
         passages=None,
+        statements=None,
     )
 
 

@@ -96,6 +96,21 @@ PASSAGE_WEIGHTS: Mapping[str, float] = MappingProxyType(
 """The same in a memory of passages, which have no neighbours that speak of the same; chosen on cut
 transcripts of three conversations, titles and links in their former measure of the others."""
 
+STATEMENT_WEIGHTS: Mapping[str, float] = MappingProxyType(
+    {
+        "dense": 10.0,
+        "bm25": 1.0,
+        "coverage": 1.0,
+        "date_near": 8.0,
+        "date_month": 5.0,
+        "title": 3.0,
+        "linked": 6.0,
+        "residual": 6.0,
+    }
+)
+"""The same in a memory of statements, each of which stands alone: what it means decides, and words
+where that is alike; chosen on two stores of facts, those of dates and links as above."""
+
 COLUMNS = (
     *DEFAULT_WEIGHTS,
     "dense_window",

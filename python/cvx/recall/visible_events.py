@@ -434,8 +434,17 @@ class VisibleEvents:
 
     @property
     def passages(self) -> bool:
-        """Whether what the asker may know of are passages of documents: see `Corpus.passages`."""
-        return self.corpus.passages(tuple(self.scope.where.namespaces or ()), self.readable)
+        """Whether what the asker may know of are passages of documents; see `Corpus.kind`."""
+        return self._kind == "passages"
+
+    @property
+    def statements(self) -> bool:
+        """Whether it is statements that stand alone; see `Corpus.kind`."""
+        return self._kind == "statements"
+
+    @property
+    def _kind(self) -> str:
+        return self.corpus.kind(tuple(self.scope.where.namespaces or ()), self.readable)
 
     def window(self, rows: IntArray, reach: int) -> IntArray:
         """Return rows with their readable neighbours in time.
