@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cvx import LexicalEmbedder, Memory
+from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.learn.advisor import Advisor, Observation
 from cvx.learn.advisor.task_model import GAMMA, Task
 
@@ -53,7 +54,9 @@ def test_what_one_goal_taught_is_tried_for_the_next() -> None:
 def test_an_outcome_and_rewards_do_not_mix() -> None:
     advisor = Advisor(seed=1)
     played(advisor, 1, "open the box", "lift", outcome=1.0)
-    played(advisor, 2, "collect coins", "pull", reward=0.5)
+    for number in (2, 3):
+        played(advisor, number, "collect coins", "pull", reward=0.5)
+    # What is new is taken for what is told more often.
     advisor.begin("new", goal="open the chest")
     assert (advisor.unit("new"), advisor.settled_unit("new")) == ("return", None)
     for goal, unit in (("open the box", "P(success)"), ("collect coins", "return")):
@@ -76,16 +79,80 @@ def test_a_goal_on_another_scale_takes_along_what_it_learned() -> None:
     assert next(option.trials for option in options if option.action == "push") == 3
 
 
-def test_numbers_are_told_by_each_goal_alone() -> None:
+def test_numbers_are_learned_by_each_goal_alone() -> None:
     memory = Memory(embedder=LexicalEmbedder())
-    for goal, state in (("left", (1, 2)), ("right", [0.5, 1.5, 2.5])):
+    for goal, state, action in (("left", [0.5, 1.5], "a"), ("Right", [0.5, 1.5, 2.5], "b")):
         with memory.episode(goal) as episode:
             episode.advise(state, ["a", "b"])
-            episode.act("a")
+            episode.act(action)
             episode.end(1.0)
-    with memory.episode("right") as episode:
-        assert episode.advise([0.5, 1.5, 2.5], ["a", "b"]).best.action == "a"
+    for goal, state, action in (("Left", [0.5, 1.5], "a"), ("right", [0.5, 1.5, 2.5], "b")):
+        with memory.episode(goal) as episode:
+            assert episode.advise(state, ["a", "b"]).best.action == action
+            with pytest.raises(InvalidVectorError, match="numbers"):
+                episode.advise([0.5], ["a", "b"])
+            episode.discard()
+
+
+def test_one_episode_of_another_kind_cuts_nobody_off() -> None:
+    memory, rng = Memory(embedder=LexicalEmbedder()), random.Random(1)
+    won = []
+    for number in range(60):
+        if number >= 30:
+            with memory.episode(f"balance pole {number}") as episode:
+                episode.act("left", observation=[0.1, 0.2])
+                episode.end(1.0)
+            with memory.episode(f"collect coins {number // 10}") as episode:
+                episode.act("dig", observation="A beach.", reward=0.3)
+                episode.end()
+        won.append(hand_over(memory, rng))
+    assert sum(won[30:]) >= 27
+
+
+def test_a_task_of_the_name_of_a_goal_is_another_one() -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    with memory.episode("x", task="drive") as episode:
+        episode.act("go", observation="A road.")
+        episode.end(1.0)
+    for _ in range(2):
+        with memory.episode("drive") as episode:
+            episode.act("go", observation=[0.1, 0.2], reward=3.0)
+            episode.end()
+    with memory.episode("x", task="drive") as episode:
+        assert episode.advise("A road.", ["go"]).unit == "P(success)"
+        with pytest.raises(InvalidInputError, match="task 'drive' counts by"):
+            episode.end()
         episode.discard()
+    with memory.episode("Drive") as episode:
+        with pytest.raises(InvalidInputError, match="goal 'drive' counts by return"):
+            episode.end(1.0)
+        episode.discard()
+
+
+def test_a_source_moves_no_goal_and_makes_no_time_short() -> None:
+    def told(*, by_source: bool) -> list[tuple[str, float]]:
+        memory = Memory(embedder=LexicalEmbedder())
+        for _ in range(30):
+            with memory.episode("leave the house") as episode:
+                for seen_there, action in (("hall", "walk"), ("porch", "push")):
+                    episode.act(action, observation=seen_there)
+                episode.end(1.0)
+        if by_source:
+            for number in range(5):
+                for cut in (True, False):
+                    with memory.episode("leave the house", source="web") as episode:
+                        episode.act("walk", observation=[0.1, number])
+                        episode.end(1.0, truncated=cut)
+                for acts in (True, False):
+                    with memory.episode(f"stay {number}", source="web") as episode:
+                        if acts:
+                            episode.act("sit", observation="hall")
+                        episode.end(0.0, truncated=True)
+        with memory.episode("leave the house", learn=False) as episode:
+            advice = episode.advise("hall", ["walk"])
+        return [(str(option.action), round(option.value, 2)) for option in advice]
+
+    assert told(by_source=True) == told(by_source=False)
 
 
 def test_without_actions_those_of_the_goal_are_weighed() -> None:
@@ -146,6 +213,9 @@ def test_time_that_runs_out_makes_what_is_later_worth_less() -> None:
         advisor.end(str(number), truncated=True)
     task = advisor._tasks["leave"]
     assert task.gamma == pytest.approx(GAMMA * 0.8)
+    # Nothing was done, and so nothing said of time.
+    advisor.begin("nothing", goal="leave", task="leave")
+    advisor.end("nothing", truncated=True)
     # Whoever gained something was only stopped.
     advisor.begin("gained", goal="leave", task="leave")
     advisor.step("gained", seen("A hall."), "walk", 1.0)

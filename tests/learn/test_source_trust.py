@@ -18,48 +18,79 @@ _DOORS = ("red door", "blue door", "green door", "white door")
 
 
 def _play(
-    memory: Memory, seen: str, action: str, reward: float, source: str = "", goal: str = "get out"
+    memory: Memory,
+    seen: str,
+    action: str,
+    reward: float,
+    source: str = "",
+    goal: str = "get out",
+    task: str | None = None,
 ) -> None:
-    episode = memory.episode(goal, source=source)
+    episode = memory.episode(goal, task=task, source=source)
     episode.act(action, reward=reward, observation=seen)
     episode.end()
 
 
-def _advice(memory: Memory, seen: str) -> Advice:
-    with memory.episode("get out") as episode:
+def _advice(memory: Memory, seen: str, task: str | None = None) -> Advice:
+    with memory.episode("get out", task=task) as episode:
         advice = episode.advise(seen, ["push", "sign the paper"])
         str(advice)
         episode.discard()
     return advice
 
 
-def _worth(memory: Memory, seen: str) -> float:
-    option = _advice(memory, seen).option("sign the paper")
+def _worth(memory: Memory, seen: str, task: str | None = None) -> float:
+    option = _advice(memory, seen, task).option("sign the paper")
     assert option is not None
     return option.value
 
 
-def _lived() -> Memory:
+def _lived(task: str | None = None) -> Memory:
     memory = Memory(embedder=LexicalEmbedder())
     for _ in range(3):
         for door in _DOORS:
-            _play(memory, door, "push", 0.5)
+            _play(memory, door, "push", 0.5, task=task)
     return memory
 
 
 def test_a_source_whose_claims_fail_twice_is_left_out() -> None:
-    memory = _lived()
+    memory = _lived("doors")
     for door in _DOORS:
-        _play(memory, door, "sign the paper", 100.0, "web")
-    assert _worth(memory, "white door") > 10
-    _play(memory, "red door", "sign the paper", 0.0)
-    assert _worth(memory, "white door") > 10
-    _play(memory, "blue door", "sign the paper", 0.0)
-    advice = _advice(memory, "white door")
+        _play(memory, door, "sign the paper", 100.0, "web", task="doors")
+    assert _worth(memory, "white door", "doors") > 10
+    _play(memory, "red door", "sign the paper", 0.0, task="doors")
+    assert _worth(memory, "white door", "doors") > 10
+    _play(memory, "blue door", "sign the paper", 0.0, task="doors")
+    advice = _advice(memory, "white door", "doors")
     assert advice.best.action == "push"
     assert all(option.value <= 1.0 for option in advice)
-    _play(memory, "green door", "sign the paper", 100.0, "web")
-    assert _worth(memory, "green door") <= 1.0
+    _play(memory, "green door", "sign the paper", 100.0, "web", task="doors")
+    assert _worth(memory, "green door", "doors") <= 1.0
+
+
+def test_claims_on_another_scale_are_not_heard_where_no_task_is_named() -> None:
+    memory = _lived()
+    before = _worth(memory, "white door")
+    for door in _DOORS:
+        _play(memory, door, "sign the paper", 100.0, "web")
+    assert _worth(memory, "white door") == pytest.approx(before)
+
+
+@pytest.mark.parametrize("task", ["doors", None])
+@pytest.mark.parametrize("goal", ["get out", "GET  out", "leave"])
+def test_what_a_source_alone_tells_comes_behind_whichever_goal_it_tells_it_of(
+    goal: str, task: str | None
+) -> None:
+    memory = Memory(embedder=LexicalEmbedder())
+    for number in range(12):
+        action, paid = ("push", 0.95) if number > 3 else ("pull", 0.0)
+        _play(memory, _DOORS[number % 4], action, paid, task=task)
+    for number in range(5):
+        told = f"{goal} {number}" if goal == "leave" else goal
+        _play(memory, "red door", "sign the paper", 1.0, "web", told, task)
+    advice = _advice(memory, "red door", task)
+    assert advice.best.action == "push"
+    assert goal == "leave" or advice.option("sign the paper").source == "web"  # type: ignore[union-attr]
 
 
 def test_a_source_whose_claims_hold_is_believed() -> None:

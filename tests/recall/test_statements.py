@@ -70,6 +70,8 @@ def test_what_was_said_and_what_is_compared_by_spelling_is_not(told: dict[str, A
 
 def test_texts_that_ask_are_turns_of_a_conversation() -> None:
     memory = remembered()
+    memory.add("The plan is at https://wiki.example/?page=3")
+    assert "session_best" not in weighed(memory)
     memory.add("Where is the bicycle?")
     assert "session_best" in weighed(memory)
     memory.add_many(f"The part {number} is in the cellar." for number in range(40))

@@ -549,17 +549,21 @@ class RunningEpisode:
                 return self._advisors.loop.models.close(self._run, reward, exposure)
 
     def _check_unit(self, outcome: float | np.bool | None) -> None:
-        task = task_of(self._run)
-        unit = self._learner.advisor.settled_unit(str(self.id))
+        with self._learner.lock:
+            unit = self._learner.advisor.settled_unit(str(self.id))
         wanted = "return" if outcome is None else "P(success)"
         if unit is not None and unit != wanted:
             cure = (
                 "give end() no outcome" if unit == "return" else "give end() an outcome in [0, 1]"
             )
             raise InvalidInputError(
-                f"outcome is {outcome}, but task {task!r} counts by {unit}: {cure}, or name "
+                f"outcome is {outcome}, but {self._learned_as} counts by {unit}: {cure}, or name "
                 "another task"
             )
+
+    @property
+    def _learned_as(self) -> str:
+        return f"{'goal' if self.task is None else 'task'} {task_of(self._run)!r}"
 
     def _rank(self, total: float) -> float:
         """Return the share of the task's returns so far that are lower, equal ones counted half.
@@ -616,7 +620,7 @@ class RunningEpisode:
                 dim = self._advisors.shared.dim
             if dim not in (None, len(seen.vector)):
                 raise InvalidVectorError(
-                    f"the observation has {len(seen.vector)} numbers, those of task {task!r} "
+                    f"the observation has {len(seen.vector)} numbers, those of {self._learned_as} "
                     f"have {dim}: give as many, or name another task"
                 )
         return seen

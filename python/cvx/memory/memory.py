@@ -1458,9 +1458,9 @@ class Memory:
             What is to be reached.
         task : str, optional
             Which family of episodes this belongs to: those of a task learn from each other first.
-            Default: goals that name none learn from each other, seen in texts and paid alike.
-            Where it has several goals, they are part of what tells its states apart. Default the
-            goal.
+            Where it has several goals, they are part of what tells its states apart. Default:
+            goals that name none learn from each other, if what they see is told in texts and they
+            are paid by an outcome or by rewards of at most 1.
         entity : str, optional
             Whose timeline the steps are on; default one of its own.
         kind : str, default "experience"

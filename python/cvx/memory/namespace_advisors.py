@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cvx.errors import InvalidInputError
 from cvx.learn.advisor import Advisor, Observation
-from cvx.learn.advisor.types import Run, restored_action
+from cvx.learn.advisor.types import Run, plain, restored_action
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.learn.model_sync import LearnedModels, TakenBackError
@@ -380,7 +381,12 @@ class NamespaceAdvisor:
                 self.advisor.discard(key)
                 return
         outcome, last, truncated = self._ending(episode)
-        self.advisor.end(key, outcome, observation=last, truncated=truncated)
+        try:
+            self.advisor.end(key, outcome, observation=last, truncated=truncated)
+        except InvalidInputError:
+            # Two processes ended the first episodes of a task, one by an outcome, one by rewards.
+            self.advisor.discard(key)
+            return
         self._steps += len(episode.steps)
         if outcome is None and episode.namespace == self.namespace:
             self.returns.setdefault(task, []).append(float(told["return"]))
@@ -442,8 +448,8 @@ def _hit(step: Event, seen: Observation, value: float) -> Hit:
 
 
 def task_of(episode: Episode | OpenEpisode) -> str:
-    """Return the task by which an episode learns: the one it names, or else its goal."""
-    return episode.goal if episode.task_type is None else episode.task_type
+    """Return the task that an episode names, or else its goal."""
+    return plain(episode.goal) if episode.task_type is None else episode.task_type
 
 
 class Advisors:

@@ -42,7 +42,7 @@ _MOST_TEXTS = 20_000
 _FEWEST_PASSAGES, _LONG = 30, 250
 """Events, and characters of one, from which on a memory may be one of passages."""
 _FEW_ASK = 0.05
-"""Below which share of texts with a question mark a memory is none of turns."""
+"""Up to which share of texts with a question mark a memory is not taken for a conversation."""
 Kind: TypeAlias = Literal["passages", "statements", "turns"]
 _AT_ONCE = 20_000
 """Rows of so many events are in memory while they become columns."""
@@ -424,11 +424,12 @@ class Corpus:
         return known
 
     def kind(self, spaces: tuple[str, ...], rows: Mask) -> Kind:
-        """Return what these rows of some spaces are, none of which somebody is named to have said.
+        """Return what these rows of some spaces are.
 
         Passages of documents, if of at least 30 events most are long. Statements, if most are
-        short, hardly any asks, and an embedder compares them that knows more than spelling. What
-        belongs to episodes is neither.
+        short, at most one in twenty holds a question mark (or one in all), and the embedder is not
+        the default one, which compares spelling. Turns, if somebody is named to have said one, if
+        most belong to episodes, and else.
         """
         known = self._kinds.get(spaces)
         if known is None:
@@ -437,14 +438,12 @@ class Corpus:
             if len(lengths) and not self.names(spaces) and np.mean(self.episodes[rows] >= 0) < 0.5:
                 if np.median(lengths) >= _LONG:
                     known = "passages" if len(lengths) >= _FEWEST_PASSAGES else "turns"
-                elif np.mean(self.asks[rows]) < _FEW_ASK and not self._by_spelling:
+                elif self.asks[rows].sum() <= max(1, _FEW_ASK * len(lengths)) and not (
+                    self.record.meta("embedder") or ""
+                ).startswith("cvx-lexical-1/"):
                     known = "statements"
             self._kinds[spaces] = known
         return known
-
-    @property
-    def _by_spelling(self) -> bool:
-        return (self.record.meta("embedder") or "").startswith("cvx-lexical-1/")
 
     def postings(
         self, word: str, spaces: tuple[str, ...], recallable: bool | None

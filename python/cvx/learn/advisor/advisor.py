@@ -11,6 +11,7 @@ from typing import Any
 from cvx.embed import LexicalEmbedder
 from cvx.errors import InvalidInputError, StoreError
 from cvx.learn.advisor.action_values import EpisodeView
+from cvx.learn.advisor.goals import GoalTasks
 from cvx.learn.advisor.history_evidence import HistoryEvidence
 from cvx.learn.advisor.source_trust import SourceTrust
 from cvx.learn.advisor.task_model import LOOK_BACK, Actions, Parts, Task
@@ -25,16 +26,12 @@ from cvx.learn.advisor.types import (
     Run,
     Step,
     Unit,
-    plain,
 )
 from cvx.types import Vector
 
 __all__ = ["ActionValue", "Advisor", "Observation", "Parts", "Route", "Unit"]
 
 _ALL = Parts()
-
-_SHARED: dict[Unit, str] = {"P(success)": "goals, by outcome", "return": "goals, by return"}
-"""The tasks in which goals learn from each other that name none."""
 
 
 class Advisor:
@@ -97,9 +94,7 @@ class Advisor:
         self._tasks: dict[str, Task] = {}
         # As they would be if a goal that was only begun had ended once.
         self._apart: dict[str, Task] = {}
-        # In which task each goal was learned that named none, and the last of them.
-        self._task_by_goal: dict[str, str] = {}
-        self._latest = _SHARED["P(success)"]
+        self._goals = GoalTasks()
         self._open: dict[str, Run] = {}
         self._past: list[Run] = []
         self.source_trust = SourceTrust()
@@ -119,9 +114,7 @@ class Advisor:
         ----------
         episode, goal : str
         task : str, optional
-            Within which goals learn from each other. Default: one that is shared by all goals
-            without a task, as far as their observations are texts and they are paid alike, by an
-            outcome or by rewards of at most 1; any other goal is a task of its own.
+            Within which goals learn from each other; by default as `GoalTasks` says.
         trust : float, default 1.0
         source : str, optional
         """
@@ -137,39 +130,15 @@ class Advisor:
     def settled_unit(self, episode: str) -> Unit | None:
         """Return how an open episode must be told, None where its task, or goal, is new."""
         run = self.running(episode)
-        if run.untasked and plain(run.goal) not in self._task_by_goal:
-            return None
         self._place(run)
-        return self.unit(episode)
+        settled = not run.untasked or self._goals.settled(run.goal)
+        return self.unit(episode) if settled else None
 
     def _place(self, run: Run, observation: Observation | None = None) -> None:
         """Say in which task an open episode is played that names none."""
         if run.untasked:
-            goal = plain(run.goal)
-            run.task = self._task_by_goal.get(goal, self._latest)
-            if observation is not None and observation.text is None:
-                run.task = goal
-
-    def _settle(self, run: Run, unit: Unit) -> None:
-        """Say in which task an episode is learned that named none: once on its own, a goal stays.
-
-        Goals learn from each other that are seen in texts, and paid on the same scale.
-        """
-        if not run.untasked:
-            return
-        goal = run.task = plain(run.goal)
-        before = self._task_by_goal.get(goal)
-        if before != goal:
-            told = all(step.observation.text is not None for step in run.steps)
-            if told and (unit != "return" or all(abs(step.reward) <= 1.0 for step in run.steps)):
-                run.task = _SHARED[unit]
-            elif before is not None:
-                # What it has learned so far goes with it.
-                for past in self._past:
-                    if past.untasked and plain(past.goal) == goal:
-                        past.task = goal
-                self._tasks[goal] = self._relearned(self._task(goal))
-        self._task_by_goal[goal] = self._latest = run.task
+            numbers = observation is not None and observation.text is None
+            run.task = self._goals.place(run.goal, numbers=numbers)
 
     def _task(self, name: str) -> Task:
         task = self._tasks.get(name)
@@ -226,7 +195,8 @@ class Advisor:
             One that is open.
         observation : Observation
         actions : sequence of hashable, optional
-            Those that can be done; default those that were done here, or in this task.
+            Those that can be done; default those that were done here, else for this goal, else in
+            this task.
         """
         run = self.running(episode)
         self._place(run, observation)
@@ -289,7 +259,7 @@ class Advisor:
         for one in told:
             option, hope = found[one]
             promised = option.value if option.trials else hope
-            if not trust.promises_more(run.named, promised, best.value):
+            if not trust.promises_more(run.task, promised, best.value):
                 behind[one] = best.action
         return behind
 
@@ -422,7 +392,10 @@ class Advisor:
         """
         run = self.running(episode)
         unit: Unit = "return" if outcome is None else "P(success)"
-        self._settle(run, unit)
+        run.doubted = self.source_trust.doubted(run.source)
+        if run.untasked and self._goals.settle(run, unit):
+            self._goals.follow(self._past, run)
+            self._tasks[run.task] = self._relearned(self._task(run.task))
         task = self._task_of(run)
         if task.unit is not None and task.unit != unit:
             raise InvalidInputError(
@@ -465,6 +438,7 @@ class Advisor:
             run.left_out = self.source_trust.leaves_out(run.source)
         for name in {run.task: None for run in told}:
             self._tasks[name] = self._relearned(self._tasks[name])
+            self._apart.pop(name, None)
 
     def discard(self, episode: str) -> None:
         """Break an episode off: it never happened."""
@@ -494,11 +468,13 @@ class Advisor:
             "actions": self._actions.saved(),
             "episodes": [*numbers],
             "runs": [
-                [run.task, run.source, run.share, run.left_out, run.goal if run.untasked else None]
+                [
+                    *(run.task, run.source, run.share, run.left_out, run.doubted),
+                    run.goal if run.untasked else None,
+                ]
                 for run in self._past
             ],
             "tasks": [task.saved(numbers) for task in self._tasks.values()],
-            "goals": [[*self._task_by_goal.items()], self._latest],
             "sources": self.source_trust.saved(),
         }
 
@@ -511,13 +487,14 @@ class Advisor:
             It is not what ``saved`` returned.
         """
         self._actions.restore(told["actions"])
-        goals, self._latest = told["goals"]
-        self._task_by_goal = dict(goals)
         names = told["episodes"]
-        for name, (task, source, share, left_out, goal) in zip(names, told["runs"], strict=True):
-            run = Run(name, goal or "", task, 1.0, source, untasked=goal is not None)
-            run.share, run.left_out, run.bare = share, left_out, True
+        for name, row in zip(names, told["runs"], strict=True):
+            task, source, share, left_out, doubted, goal = row
+            run = Run(name, goal or "", task, 1.0, source, untasked=goal is not None, bare=True)
+            run.share, run.left_out, run.doubted = share, left_out, doubted
             self._past.append(run)
+            if run.untasked:
+                self._goals.note(run)
         for one in told["tasks"]:
             self._tasks[one["task"][0]] = self._restored(one, names)
         self.source_trust = SourceTrust.restored(told["sources"])

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from cvx.learn.advisor.types import Observation, Run, digest
+from cvx.learn.advisor.types import Observation, Run, digest, plain
 from cvx.statistics import Beta
 
 _HALF = 0.5
@@ -117,7 +117,7 @@ class SourceTrust:
         for place, most in reported.items():
             known = self._reports.setdefault(place, {})
             if run.source not in known:
-                did = self._did.setdefault(digest(run.named, actions[place]), Counter())
+                did = self._did.setdefault(digest(run.task, actions[place]), Counter())
                 did[run.source] += 1
             told = known.setdefault(run.source, [])
             copies = max(copies, len(told))
@@ -140,8 +140,8 @@ class SourceTrust:
         return self.newcomers.fails and self.doubted(source) and not confirmed
 
     def _compare(self, run: Run, place: StateAction, paid: float) -> None:
-        low, high = self._paid.get(run.named, (paid, paid))
-        self._paid[run.named] = low, high = min(low, paid), max(high, paid)
+        low, high = self._paid.get(run.task, (paid, paid))
+        self._paid[run.task] = low, high = min(low, paid), max(high, paid)
         others = [
             one
             for one in self._reports.get(place, {}).items()
@@ -184,7 +184,7 @@ class SourceTrust:
             return False
         if told := self._reports.get(_place(run, observation, action)):
             return all(self.doubted(source) for source in told)
-        did = self._did.get(digest(run.named, action), Counter())
+        did = self._did.get(digest(run.task, action), Counter())
         return 2 * sum(n for one, n in did.items() if self.doubted(one)) > did.total()
 
     def promises_more(self, task: str, promised: float, own: float) -> bool:
@@ -242,4 +242,4 @@ def _share(most: float, paid: float) -> float:
 
 
 def _place(run: Run, observation: Observation, action: Hashable) -> StateAction:
-    return digest(run.named, run.goal, observation.key, action)
+    return digest(run.named, plain(run.goal), observation.key, action)

@@ -146,7 +146,7 @@ class Run:
     trust: float
     source: str
     untasked: bool = False
-    """Whether it names no task, and learns with other goals where it can."""
+    """Whether it names no task: see `GoalTasks`."""
     steps: list[Step] = field(default_factory=list)
     outcome: float | None = None
     last: Observation | None = None
@@ -158,13 +158,15 @@ class Run:
     by_history: bool | None = None
     share: float = 1.0
     left_out: bool = False
+    doubted: bool = False
+    """Whether its source was one beside the asker's when it ended."""
     bare: bool = False
     """Whether it was restored without its steps and outcome."""
 
     @property
     def named(self) -> str:
         """Its task, or where it names none its goal."""
-        return self.goal if self.untasked else self.task
+        return plain(self.goal) if self.untasked else self.task
 
     @property
     def weight(self) -> float:
