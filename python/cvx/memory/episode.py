@@ -228,7 +228,7 @@ class RunningEpisode:
                 unit = learner.advisor.unit(str(self.id)) or "P(success)"
                 asked = Asked(
                     self.goal,
-                    task_of(self._run),
+                    self.task or "",
                     seen.text or "",
                     learner.precedents.plans(task_of(self._run), self.goal, state_of(seen)),
                     learner.precedents.failures(task_of(self._run), state_of(seen)),
@@ -563,7 +563,7 @@ class RunningEpisode:
 
     @property
     def _learned_as(self) -> str:
-        return f"{'goal' if self.task is None else 'task'} {task_of(self._run)!r}"
+        return f"goal {self.goal!r}" if self.task is None else f"task {self.task!r}"
 
     def _rank(self, total: float) -> float:
         """Return the share of the task's returns so far that are lower, equal ones counted half.

@@ -16,7 +16,7 @@ import numpy as np
 
 from cvx.errors import InvalidInputError
 from cvx.learn.advisor import Advisor, Observation
-from cvx.learn.advisor.types import Run, plain, restored_action
+from cvx.learn.advisor.types import Run, goal_alone, restored_action
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.learn.model_sync import LearnedModels, TakenBackError
@@ -448,8 +448,8 @@ def _hit(step: Event, seen: Observation, value: float) -> Hit:
 
 
 def task_of(episode: Episode | OpenEpisode) -> str:
-    """Return the task that an episode names, or else its goal."""
-    return plain(episode.goal) if episode.task_type is None else episode.task_type
+    """Return the task that an episode names, or else what its goal is known by."""
+    return goal_alone(episode.goal) if episode.task_type is None else episode.task_type
 
 
 class Advisors:

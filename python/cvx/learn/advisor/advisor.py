@@ -94,10 +94,10 @@ class Advisor:
         self._tasks: dict[str, Task] = {}
         # As they would be if a goal that was only begun had ended once.
         self._apart: dict[str, Task] = {}
-        self._goals = GoalTasks()
         self._open: dict[str, Run] = {}
         self._past: list[Run] = []
         self.source_trust = SourceTrust()
+        self._goals = GoalTasks(lambda source: self.source_trust.beside(source))
 
     def begin(
         self,
@@ -259,7 +259,7 @@ class Advisor:
         for one in told:
             option, hope = found[one]
             promised = option.value if option.trials else hope
-            if not trust.promises_more(run.task, promised, best.value):
+            if not trust.promises_more(run.named, promised, best.value):
                 behind[one] = best.action
         return behind
 
@@ -392,10 +392,9 @@ class Advisor:
         """
         run = self.running(episode)
         unit: Unit = "return" if outcome is None else "P(success)"
-        run.doubted = self.source_trust.doubted(run.source)
-        if run.untasked and self._goals.settle(run, unit):
-            self._goals.follow(self._past, run)
-            self._tasks[run.task] = self._relearned(self._task(run.task))
+        run.doubted = self.source_trust.beside(run.source)
+        if run.untasked:
+            self._goals.settle(run, unit)
         task = self._task_of(run)
         if task.unit is not None and task.unit != unit:
             raise InvalidInputError(
@@ -475,6 +474,7 @@ class Advisor:
                 for run in self._past
             ],
             "tasks": [task.saved(numbers) for task in self._tasks.values()],
+            "goals": self._goals.saved(),
             "sources": self.source_trust.saved(),
         }
 
@@ -493,11 +493,10 @@ class Advisor:
             run = Run(name, goal or "", task, 1.0, source, untasked=goal is not None, bare=True)
             run.share, run.left_out, run.doubted = share, left_out, doubted
             self._past.append(run)
-            if run.untasked:
-                self._goals.note(run)
         for one in told["tasks"]:
             self._tasks[one["task"][0]] = self._restored(one, names)
         self.source_trust = SourceTrust.restored(told["sources"])
+        self._goals.restore(told["goals"])
 
     def _restored(self, told: Mapping[str, Any], episodes: Sequence[str]) -> Task:
         """Return a task as it was when it was saved."""

@@ -95,6 +95,10 @@ class SourceTrust:
         """Return whether a source is one beside the asker's."""
         return bool(source) and 2 * self._episodes[source] <= self._episodes.total()
 
+    def beside(self, source: str) -> bool:
+        """Return the same where anybody is not: not of several that tell about as much each."""
+        return self.doubted(source) and not all(map(self.doubted, self._episodes))
+
     def close(self, run: Run) -> set[str]:
         """Count an ended episode; return sources newly left out or taken back.
 
@@ -140,8 +144,8 @@ class SourceTrust:
         return self.newcomers.fails and self.doubted(source) and not confirmed
 
     def _compare(self, run: Run, place: StateAction, paid: float) -> None:
-        low, high = self._paid.get(run.task, (paid, paid))
-        self._paid[run.task] = low, high = min(low, paid), max(high, paid)
+        low, high = self._paid.get(run.named, (paid, paid))
+        self._paid[run.named] = low, high = min(low, paid), max(high, paid)
         others = [
             one
             for one in self._reports.get(place, {}).items()

@@ -253,7 +253,7 @@ class Task:
         self._goodness: list[tuple[float, float]] = []
         self._overall = (0.0, 0.0)
         # How many steps were done, and how many episodes were cut off before anything was gained.
-        self.steps = self.cut_off = 0
+        self.steps = self.cut_off = 0.0
 
     # --- saving
 
@@ -783,8 +783,8 @@ class Task:
         self.episodes += 1
         if run.steps and not run.doubted:
             gained = run.outcome is None and any(step.reward > 0.0 for step in run.steps)
-            self.steps += len(run.steps)
-            self.cut_off += run.truncated and not gained
+            self.steps += run.trust * len(run.steps)
+            self.cut_off += run.trust * (run.truncated and not gained)
         self._refit_if_due()
         self._stale = True
 
@@ -803,7 +803,7 @@ class Task:
     @property
     def gamma(self) -> float:
         """What a reward is worth one step later: less, the more often time ran out before any."""
-        return GAMMA * (1.0 - self.cut_off / max(1, self.steps))
+        return GAMMA * (1.0 - self.cut_off / max(1.0, self.steps))
 
     @property
     def flat(self) -> bool:

@@ -38,6 +38,11 @@ def plain(text: str | None) -> str:
     return " ".join((text or "").casefold().split())
 
 
+def goal_alone(goal: str) -> str:
+    """Return what a goal that names no task is known by: no task of a user begins like that."""
+    return f"\0{plain(goal)}"
+
+
 def restored_action(told: Any) -> Hashable:
     """Return an action that JSON has kept."""
     return tuple(map(restored_action, told)) if isinstance(told, list) else told
@@ -165,8 +170,8 @@ class Run:
 
     @property
     def named(self) -> str:
-        """Its task, or where it names none its goal."""
-        return plain(self.goal) if self.untasked else self.task
+        """Its task, or where it names none its goal, which no task is called."""
+        return goal_alone(self.goal) if self.untasked else self.task
 
     @property
     def weight(self) -> float:
