@@ -30,7 +30,7 @@ def main(argv: list[str] | None = None) -> int:
         prog="python -m experiments.worlds",
         description="Total regret of agents in small text worlds with a known optimum. The seeds "
         "0 to 9 were set aside; docs/experiment.md says what changed after seeing them. --quick "
-        "takes under a minute; of the tables agents and parts take ten to twenty minutes, routes "
+        "takes under a minute; of the tables agents and parts take half an hour, routes "
         "more than half an hour, on one free core.",
     )
     add = parser.add_argument
