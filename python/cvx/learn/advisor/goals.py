@@ -22,9 +22,9 @@ class GoalTasks:
     """The tasks of goals that name none.
 
     Goals learn together whose observations are texts, or ints that name a state, and that are paid
-    on one scale: by an outcome, or by rewards of at most 1. What is seen in numbers is learned by
-    its goal alone, and so is from then on what once paid more. It is the asker's own episodes that
-    decide on a goal: what doubted sources tell is learned where it fits.
+    on one scale: by an outcome, or by rewards of at most 1. A goal that was once seen in numbers,
+    or once paid more, learns alone from then on. It is the asker's own episodes that decide on a
+    goal: what doubted sources tell is learned where it fits.
 
     Parameters
     ----------
