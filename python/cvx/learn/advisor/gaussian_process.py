@@ -127,6 +127,9 @@ class GaussianProcess:
         self._names, self.lam, self._next = told["words"]
         self._turn, self.centre, self.scale, self._usual = told["told"]
         self._whitener, self._alpha = told["solved"]
+        # An earlier version could save a relevance that is no number; all that is told is none then.
+        if not np.isfinite([*self.lam, *self._next]).all():
+            raise ValueError("the relevance of a word is no number")
         if told["sample"] is not None:
             worth, noise = told["sample"]
             n = len(features)
@@ -189,8 +192,9 @@ class GaussianProcess:
         noise: Floats, y: Floats,
     ) -> tuple[float, Floats, Floats]:  # fmt: skip
         k = self._kernel(logs, overlap)
-        k[np.diag_indices_from(k)] += float(np.exp(logs["own"])) + noise + 1e-6
-        k, chol = _factored(k)
+        own = float(np.exp(logs["own"]))
+        k[np.diag_indices_from(k)] += own + noise + 1e-6
+        k, chol = _factored(k, own)
         alpha: Floats = np.asarray(np.linalg.solve(k, y), dtype=np.float64)
         evidence = -0.5 * float(y @ alpha) - float(np.log(np.diag(chol)).sum())
         evidence -= 0.5 * sum(
@@ -264,6 +268,8 @@ class GaussianProcess:
         told = np.outer(self._alpha, self._alpha) * same
         fitted = w * self.lam * ((told @ x) * x).sum(0)
         expected = w * self.lam * (((inverse * same) @ x) * x).sum(0)
+        # Both are sums of squares; but where `same` is no covariance they may come out below 0.
+        fitted, expected = np.maximum(fitted, 0.0), np.maximum(expected, 0.0)
         self._next = np.clip(self.lam * np.sqrt((fitted + 0.3) / (expected + 0.3)), 0.01, 30.0)
 
     def predict(
@@ -310,16 +316,15 @@ def _usual(like: Likeness, actions: Ints) -> float:
     return min(_MOST_USUAL, float(table.sum() - table.trace()) / others)
 
 
-def _factored(k: Floats) -> tuple[Floats, Floats]:
+def _factored(k: Floats, own: float) -> tuple[Floats, Floats]:
     """Return a covariance and its Cholesky factor.
 
     Likenesses of actions are measured two by two, and all together need be no covariance (one
-    like two others that are unlike each other). Then each pair is given as much of its own as
-    makes them one.
+    like two others that are unlike each other). Then each pair is given so much more of its own
+    that no combination of them has less than one pair should have.
     """
     try:
         return k, np.asarray(np.linalg.cholesky(k), dtype=np.float64)
     except np.linalg.LinAlgError:
-        lowest = float(np.linalg.eigvalsh(k)[0])
-        k = k + (abs(lowest) + 1e-6 * float(k.diagonal().max())) * np.eye(len(k))
+        k = k + (own - float(np.linalg.eigvalsh(k)[0])) * np.eye(len(k))
         return k, np.asarray(np.linalg.cholesky(k), dtype=np.float64)
