@@ -37,7 +37,7 @@ def test_likenesses_that_make_no_covariance_are_fitted_all_the_same() -> None:
 @pytest.mark.requirement("B11")
 def test_relevances_stay_numbers_where_likenesses_make_no_covariance() -> None:
     # What a word explains is a root of a sum of squares, which comes out below 0 here.
-    table = np.array([[1.0, 1.0, 0.95], [1.0, 1.0, 1.0], [0.95, 1.0, 1.0]])
+    table = np.array([[1.0, 0.5, 0.95], [0.5, 1.0, 0.95], [0.95, 0.95, 1.0]])
 
     def like(a: Ints, b: Ints) -> Floats:
         return np.asarray(table[np.ix_(a, b)])
@@ -45,7 +45,7 @@ def test_relevances_stay_numbers_where_likenesses_make_no_covariance() -> None:
     process = GaussianProcess()
     process.logs |= {"likeness": 0.0, "words": math.log(3.0), "own": math.log(0.02)}
     pairs = np.ones((3, 1)), np.arange(3), np.zeros(3, np.int64), np.zeros((3, 3))
-    sample = Sample(*pairs, np.array([0.0, 0.0, 1.0]), np.full(3, 1e-4))
+    sample = Sample(*pairs, np.array([0.0, 1.0, 1.0]), np.full(3, 1e-4))
     for _ in range(2):  # what is learned of words holds from the next fit on
         mean, _ = process.fit(sample, ["word"], like, (0.0, 1.0), tries=0)
         assert np.isfinite(mean).all()
