@@ -22,6 +22,7 @@ from experiments.textgames.agent import Agent
 from experiments.textgames.controls import FrequencyPlayer, ShuffledAgent
 from experiments.textgames.game import Player
 from experiments.textgames.reader import Policy, Reader
+from experiments.textgames.ten_lines import TenLines
 
 DIM = 512
 FOCUS = "full"
@@ -44,6 +45,8 @@ class Arm:
         Parameters of the agent.
     readable : bool
         Whether a language model can play with it.
+    plans : bool
+        Whether the agent plays by plans; else by `TenLines`.
     """
 
     name: str
@@ -52,6 +55,7 @@ class Arm:
     shown: bool = True
     agent: Mapping[str, Any] = field(default_factory=dict)
     readable: bool = True
+    plans: bool = True
 
     def open(self, folder: Path | None, seed: int) -> Memory:
         """Open the memory of a player: in a folder, or in RAM."""
@@ -74,12 +78,19 @@ class Arm:
         seed: int,
         policy: Policy | None = None,
         log: AuditLog | None = None,
+        max_steps: int = 50,
     ) -> Player:
-        """Return a player on a loop; a language model takes the agent's place if given."""
+        """Return a player on a loop; a language model takes the agent's place if given.
+
+        Games are cut off after ``max_steps`` commands.
+        """
         if loop is None:
             return FrequencyPlayer(seed)
         if policy is not None:
             return Reader(loop, policy, log=log)
+        if not self.plans:
+            assert loop.choices is not None
+            return TenLines(loop, loop.choices.memory, max_steps)
         kind = ShuffledAgent if isinstance(loop, ShuffledOutcomes) else Agent
         return kind(loop, choices=loop.choices, seed=seed, **self.agent)
 
@@ -115,6 +126,13 @@ _CONTROLS = (
         # Searches hang on no goal, nor do steps that goals name: they would stay true in it.
         agent={"searching": False, "lending": False, "returning": False},
         readable=False,
+    ),
+    Arm(
+        "ten_lines",
+        "memory.episode and advise alone",
+        loop_settings.by_similarity,
+        readable=False,
+        plans=False,
     ),
     Arm("frequency", "frequencies of actions", None, readable=False),
     Arm(

@@ -102,7 +102,9 @@ class Course:
             if setup.audit is not None:
                 self._log = AuditLog(setup.audit / f"{arm}-{seed}.jsonl")
         self.loop = arm_of(arm).loop_on(memory)
-        self.player: Player = arm_of(arm).player(self.loop, seed, policy, self._log)
+        self.player: Player = arm_of(arm).player(
+            self.loop, seed, policy, self._log, setup.max_steps
+        )
         self._names = {turn.game: setup.domain.name_of(turn.game) for turn in self.turns}
         try:
             self._begin()

@@ -33,6 +33,27 @@ def test_the_frequency_player_draws_what_was_shown_most() -> None:
     assert "wait" not in given, "no demonstration waits"
 
 
+def test_ten_lines_learn_and_a_measured_game_leaves_nothing() -> None:
+    arm = arm_of("ten_lines")
+    with arm.open(None, 0) as memory:
+        loop = arm.loop_on(memory)
+        assert loop is not None
+        player = arm.player(loop, 0, max_steps=30)
+        games = [HatGame("hang a hat on the peg", seed=seed) for seed in range(100, 110)]
+        with loop.paused():
+            before = sum(player.play(game).won for game in games)
+        assert len(memory.record.episodes()) == 0
+        player.learn(demonstrations())
+        shown = len(memory.record.episodes())
+        assert shown == len(demonstrations())
+        for seed in range(10):
+            player.play(HatGame("hang a hat on the peg", seed=seed))
+        with loop.paused():
+            after = [player.play(game) for game in games]
+        assert len(memory.record.episodes()) == shown + 10
+    assert sum(result.won for result in after) >= before + 5
+
+
 class _Script:
     """Answers like a model that copies the actions of the first recalled episode."""
 
