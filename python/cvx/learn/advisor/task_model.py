@@ -216,6 +216,10 @@ class Task:
         self.dim = 0
         # Words that tell no actions apart.
         self.usual: frozenset[str] = frozenset()
+        # The menu whose words were asked for last, with the usual ones then, and what was found.
+        self._asked_menu: tuple[tuple[Hashable, ...] | None, frozenset[str], frozenset[str]] = (
+            None, self.usual, self.usual,
+        )  # fmt: skip
         self.menus: dict[int, tuple[Hashable, ...]] = {}
         self.counts = Counts(parts.gate)
         self.vectors = VectorModel(GAMMA)
@@ -913,7 +917,12 @@ class Task:
         goal = self.goal or ""
         if self.by_goal:
             goal, _, here = here.partition("\n")
-        return goal, here, str(action), self.usual | usual_words(tuple(map(str, menu or ())))
+        held, usual, words = self._asked_menu
+        if menu is not held or usual is not self.usual:
+            # All that can be done in a state is asked about in a row.
+            words = self.usual | usual_words(tuple(map(str, menu or ())))
+            self._asked_menu = menu, self.usual, words
+        return goal, here, str(action), words
 
     def _ends(self, target: Floats) -> tuple[float, float]:
         """Return least and most that an action can be worth: what was seen, and 0."""
