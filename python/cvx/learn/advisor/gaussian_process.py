@@ -127,7 +127,7 @@ class GaussianProcess:
         self._names, self.lam, self._next = told["words"]
         self._turn, self.centre, self.scale, self._usual = told["told"]
         self._whitener, self._alpha = told["solved"]
-        # An earlier version could save a relevance that is no number; all that is told is none then.
+        # An earlier version could save a relevance that is no number: then nothing else is one.
         if not np.isfinite([*self.lam, *self._next]).all():
             raise ValueError("the relevance of a word is no number")
         if told["sample"] is not None:
