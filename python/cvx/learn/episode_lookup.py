@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
-from cvx.types import Edge, Episode, Event, Hit, Step, task_of_tags
-
-if TYPE_CHECKING:
-    from cvx.index import RawIndex
+from cvx.index import RawIndex
+from cvx.types import Edge, Episode, Hit, Step, task_of_tags
 
 
 class ClosedEpisodes(Sequence[Episode]):
@@ -170,11 +168,6 @@ class EpisodeLookup:
         """Return the number of the step within its episode."""
         known = self._find(node)
         return known[3] if known else None
-
-    def event(self, node: int) -> Event | None:
-        """Return the step as it was recorded."""
-        known = self._find(node)
-        return known[0].steps[known[3]] if known else None
 
     def hit(
         self,

@@ -9,11 +9,12 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cvx.errors import DamagedStoreError, InvalidInputError, StoreError
+from cvx.index import RawIndex
 from cvx.learn.attribution import Outcome, without_gone
 from cvx.learn.decay import DecayLedger, DecayPolicy
 from cvx.learn.episode_lookup import EpisodeLookup
@@ -29,9 +30,6 @@ from cvx.store.replica import Replica
 from cvx.store.row_validation import explaining
 from cvx.store.rows import AMONG, DISCARDED, OPEN, listed
 from cvx.types import Episode, Hit
-
-if TYPE_CHECKING:
-    from cvx.index import RawIndex
 
 _IS_CLOSED = f"episodes.kind NOT LIKE '{OPEN}%' AND episodes.kind NOT LIKE '{DISCARDED}%'"
 _ADDS = ("episode", "insert", "link", "kind", "reward", "recallable", "step_kind")
@@ -134,7 +132,6 @@ class LearnedModels:
         self.also = also
         self.history = EpisodeLookup(index, self._episode_of_node)
         self.ledger = DecayLedger()
-        self.distrusted: frozenset[str] = frozenset()
         self.unlearned = 0
         self.asked = self.outdated = self.erased = -1
         self._own = learned.namespace
@@ -144,9 +141,6 @@ class LearnedModels:
         # Blocks of transactions in which something was taken in; and how many were taken back.
         self._blocks: set[int] = set()
         self._blocks_taken_back = len(record.taken_back)
-        self._known: set[int] = set()
-        # Put away, and in no index.
-        self._away_events = frozenset[int]()
         # Closed episodes that the region model has yet to learn, in the order of their ends.
         self._unread: deque[int] = deque()
         self._rewards: dict[int, float] = {}
@@ -160,8 +154,9 @@ class LearnedModels:
         if replica is None:
             replica = Replica(self.record, None, (self.index, 0))
         self._seen = self._noticed = self.record.tail().seq
-        self._away_events, away = self._events_put_away(), self.record.put_away()
-        self.history.put_away(away)
+        # Put away, and in no index.
+        self._away_events = self._events_put_away()
+        self.history.put_away(self.record.put_away())
         self.distrusted = self.record.quarantined_sources()
         first_episode, first_entity = self.record.next_ids()
         self.recorder = EpisodeRecorder(
@@ -252,11 +247,14 @@ class LearnedModels:
             self.recorder.clock = max(self.recorder.clock, episode.steps[-1].timestamp + 1)
         return [episode for episode in found if episode.actions]
 
-    def _recorded(self, numbers: Iterable[int]) -> list[Episode]:
-        """Return closed episodes of the record, with rewards as they were before any decay."""
+    def _read_episodes(self, numbers: Collection[int]) -> list[Episode]:
+        """Return closed episodes of the record, found by their nodes from now on.
+
+        Their rewards are as they were before any decay.
+        """
         before: Mapping[Any, float] = self.ledger.original
         with explaining(self.record):
-            return [
+            found = [
                 replace(
                     episode,
                     steps=tuple(
@@ -266,10 +264,6 @@ class LearnedModels:
                 )
                 for episode in self.record.episodes(numbers)
             ]
-
-    def _read_episodes(self, numbers: Collection[int]) -> list[Episode]:
-        """Return closed episodes of the record, found by their nodes from now on."""
-        found = self._recorded(numbers)
         for episode in found:
             nodes = (step.node for step in episode.steps)
             unknown = [node for node in nodes if node is not None and node not in self.index]

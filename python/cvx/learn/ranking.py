@@ -101,10 +101,13 @@ class Ranker:
             region = mdp.assign(cue.vector)
             scores = mdp.best_action(region, cue.task_type)
         context = self._context(asker, cue, region, dict(scores))
+        plain = _BY_SIMILARITY if self.edge_boost is None else _BY_EDGES
+        scorer, mark = self.models.scorer_of(asker).scorer or plain, self._mark(distinct)
         wanted = k * self.pool
         while True:
             n, found = self._search(cue.vector, wanted, where)
-            hits = self._ranked(asker, found, context, k, distinct)
+            doubted = replace(context, doubted=self._doubted(found))
+            hits = scorer.rank(found, doubted, k, distinct=mark)
             if len(hits) >= k or n < wanted or wanted >= _MOST_CANDIDATES:
                 return hits, scores, region
             wanted *= 4
@@ -174,20 +177,6 @@ class Ranker:
             age_unit=self.age_unit,
             told=told,
         )
-
-    def _ranked(
-        self,
-        asker: str,
-        hits: list[Hit],
-        context: ScoringContext,
-        k: int,
-        distinct: Distinct | None,
-    ) -> list[Hit]:
-        scorer = self.models.scorer_of(asker).scorer
-        if scorer is None:
-            scorer = _BY_SIMILARITY if self.edge_boost is None else _BY_EDGES
-        context = replace(context, doubted=self._doubted(hits))
-        return scorer.rank(hits, context, k, distinct=self._mark(distinct))
 
     def _doubted(self, hits: list[Hit]) -> dict[int, float]:
         """Return the trust in hits whose sources are not fully trusted, by node."""

@@ -366,9 +366,8 @@ class Scorer:
             name: np.array([feature(hit, context) for hit in hits], dtype=np.float64)
             for name, feature in ((name, self.features[name]) for name in self.names)
         }
-        trust = None
-        if context.doubted:
-            trust = np.array([context.doubted.get(hit.node, 1.0) for hit in hits])
+        told = [context.doubted.get(hit.node, 1.0) for hit in hits] if context.doubted else None
+        trust = None if told is None else np.array(told)
         if not columns:
             nothing, zeros = np.zeros((len(hits), 0)), np.zeros(len(hits))
             return Scored((), nothing, np.zeros(0), nothing, zeros, zeros)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from cvx.arguments import among
-from cvx.errors import InvalidInputError, StaleRegionsError
+from cvx.arguments import among, number
+from cvx.errors import StaleRegionsError
+from cvx.index import RawIndex
 from cvx.learn.region_mdp.counts import Reading, RegionCounts
 from cvx.learn.region_mdp.trajectories import (
     EpisodeLike,
@@ -16,9 +17,6 @@ from cvx.learn.region_mdp.trajectories import (
     read_trajectory,
     vector_of,
 )
-
-if TYPE_CHECKING:
-    from cvx.index import RawIndex
 
 # A slice is bounded by work, never by time, so that two runs are alike (rfc 0016). The bounds were
 # set by hand, for closes within 20 ms at 10,000 events.
@@ -62,14 +60,12 @@ class Epochs:
         on_stale: Literal["relearn", "gradual", "error"],
         pace: float,
     ) -> None:
-        if not 2.0 <= pace < math.inf:
-            # At 1 the steps to be placed anew would grow as fast as they are placed.
-            raise InvalidInputError(f"pace is {pace}: give at least 2")
         self.index = index
         self.level = level
         self.reading = reading
         self.on_stale = among("relearn", "gradual", "error")("on_stale", on_stale)
-        self.pace = pace
+        # At 1 the steps to be placed anew would grow as fast as they are placed.
+        self.pace = number(2.0)("pace", pace)
         self.away: set[int] = set()
         self.now = self._blank()
         # Of the epoch in force, while episodes are placed anew; of the one before, while it goes.

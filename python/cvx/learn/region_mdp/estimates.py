@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -305,7 +305,7 @@ def _believed(estimate: Estimate) -> tuple[float, float, float, float, float]:
 
 
 def _places(mdp: RegionMDP, task_type: str | None) -> dict[int, float]:
-    sums: dict[int, list[float]] = {}
+    when: defaultdict[int, list[float]] = defaultdict(list)
     for trajectory in mdp.trajectories:
         if task_type is None or trajectory.task_type == task_type:
             last = max(len(trajectory.nodes) - 1, 1)
@@ -313,7 +313,5 @@ def _places(mdp: RegionMDP, task_type: str | None) -> dict[int, float]:
                 zip(trajectory.regions, trajectory.actions, strict=True)
             ):
                 if action is not None:
-                    cell = sums.setdefault(region, [0.0, 0])
-                    cell[0] += place / last
-                    cell[1] += 1
-    return {region: total / n for region, (total, n) in sums.items()}
+                    when[region].append(place / last)
+    return {region: sum(places) / len(places) for region, places in when.items()}

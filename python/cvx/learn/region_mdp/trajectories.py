@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from cvx.errors import UnknownError
+from cvx.index import RawIndex
 from cvx.store.namespaces import least_visible, owner, readers
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector, task_of_tags
-
-if TYPE_CHECKING:
-    from cvx.index import RawIndex
 
 SUCCESS, FAILURE, UNKNOWN = -1, -2, -3
 """Where the last step of an episode leads: regions are node ids and never negative."""
@@ -309,44 +307,6 @@ def timelines(index: RawIndex, nodes: Iterable[int]) -> list[Episode]:
             )
         )
     return episodes
-
-
-def locate_by_vector(
-    index: RawIndex,
-    assign: Callable[[Sequence[Vector]], Sequence[int]],
-    hubs: Container[int],
-    nodes: Sequence[int],
-    vectors: Iterable[Vector | None],
-) -> list[int | None]:
-    """Return the region of each node as ``region_assignments`` would.
-
-    Parameters
-    ----------
-    assign : callable
-        From vectors to the regions they lie in.
-    hubs : container of int
-        The hubs of the level: a hub lies in its own region, also where another one is as near.
-
-    Returns
-    -------
-    list of (int or None)
-        ``None`` for a node without a vector, or one that was deleted.
-    """
-    found: list[int | None] = [None] * len(nodes)
-    places: list[int] = []
-    rows: list[Vector] = []
-    for place, (node, given) in enumerate(zip(nodes, vectors, strict=True)):
-        if node in hubs:
-            found[place] = node
-            continue
-        vector = vector_of(index, node) if given is None else given
-        if vector is not None:
-            places.append(place)
-            rows.append(vector)
-    if rows:
-        for place, region in zip(places, assign(rows), strict=True):
-            found[place] = region
-    return found
 
 
 def vector_of(index: RawIndex, node: int) -> Vector | None:
