@@ -65,6 +65,15 @@ class Choices:
             episode.discard()
 
 
+def hope(option: Option, bold: float = 0.5) -> float:
+    """Return what an option is worth, by its upper bound as far as that is ``bold``.
+
+    When exploring that counts as much as the mean: by the mean alone one look in vain would rule
+    out all such places.
+    """
+    return (1 - bold) * option.value + bold * option.high
+
+
 ORIGIN, EXPLORED = "origin", "explored"
 """Metadata of attempts: how the game began, and the trials made in it."""
 
