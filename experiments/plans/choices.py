@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 from cvx.memory import Memory, Option, RunningEpisode
 from experiments.plans.demonstration import Observation
@@ -75,27 +75,9 @@ def hope(option: Option, bold: float = 0.5) -> float:
 
 
 ORIGIN, EXPLORED = "origin", "explored"
-"""Metadata of attempts: how the game began, and the trials made in it."""
-
-
-class Trial(NamedTuple):
-    """One explored command, and what came of it.
-
-    Attributes
-    ----------
-    need : str
-        What was missing: the verb of the next step and the kinds of its things, see `Wish`.
-    command : str
-    moment : str
-        In which it was given, see `moment`.
-    led : bool
-        Whether the plan could go on then, or after what this made possible.
-    """
-
-    need: str
-    command: str
-    moment: str
-    led: bool
+"""Metadata of attempts: how the game began, and the explored commands, each as a list: what was
+missing (the verb of the next step and the kinds of its things, see `Wish`), the command, in which
+`moment` it was given, whether the plan could go on then, or after what this made possible."""
 
 
 class Search:
@@ -120,7 +102,7 @@ class Search:
         self.known = set(seen.admissible_commands)
         self._opened: frozenset[str] = frozenset()
         self._way: list[tuple[str, str, str, bool]] = []
-        self._trials: list[Trial] = []
+        self._trials: list[list[Any]] = []
 
     def explored(self, need: str, command: str, moment: str) -> None:
         """Note a command that is about to be explored; without a plan nothing is missing."""
@@ -145,13 +127,13 @@ class Search:
 
     def _end(self, first: int) -> None:
         for place, (need, command, moment, _) in enumerate(self._way):
-            self._trials.append(Trial(need, command, moment, place >= first))
+            self._trials.append([need, command, moment, place >= first])
         self._way = []
 
     def told(self) -> dict[str, Any]:
         """Return, as metadata of an attempt, the trials that were not returned before."""
         trials, self._trials = self._trials, []
-        return {ORIGIN: self.origin, EXPLORED: [list(trial) for trial in trials]}
+        return {ORIGIN: self.origin, EXPLORED: trials}
 
 
 def moment(commands: Iterable[str], before: Collection[str], last: str | None) -> str:

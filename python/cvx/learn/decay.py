@@ -374,9 +374,9 @@ def context_aware_decay(
         agent_actions=agent_actions,
         region_quality=0.5 if region is None else mdp.region_quality(region),
     )
-    factor = (policy or ContextAwareDecay()).factor(case)
-    before = index.reward(expert_node) if factor < 1.0 else None
-    if before is None:
-        return None
-    index.set_reward(expert_node, before * factor)
-    return before * factor
+    cost = DecayLedger().changes(
+        0, {expert_node: case}, policy or ContextAwareDecay(), index.reward
+    )
+    for _, node, _, after in cost:
+        index.set_reward(node, after)
+    return cost[0][-1] if cost else None

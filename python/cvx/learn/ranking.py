@@ -123,14 +123,11 @@ class Ranker:
             linked = index.graph_search(vector, n, self.edge_boost, where=where)
             hits = []
             for hit in linked:
-                if hit.node in away:
-                    continue
-                if any(edge.from_node in away or edge.to_node in away for edge in hit.path):
-                    # What was put away leads nowhere.
-                    hits.append(make(hit.node, hit.distance, context))
-                else:
-                    bonus = hit.score - hit.similarity
-                    hits.append(make(hit.node, hit.distance, context, hit.path, bonus))
+                # What was put away leads nowhere.
+                cut = any(edge.from_node in away or edge.to_node in away for edge in hit.path)
+                way = () if cut else (hit.path, hit.score - hit.similarity)
+                if hit.node not in away:
+                    hits.append(make(hit.node, hit.distance, context, *way))
             return len(linked), hits
         ids, distances = index.search(vector, n, where=where)
         return len(ids), [

@@ -256,7 +256,7 @@ def off_policy_value(
     0.99
     """
     groups = np.array([one.group for one in log])
-    names = np.unique(groups)
+    names, member = np.unique(groups, return_inverse=True)
     if len(names) < 2:
         raise InvalidInputError(f"the log has {len(names)} groups: give at least two")
     chances = [policy(one.features) for one in log]
@@ -269,7 +269,6 @@ def off_policy_value(
         parts, norm = expected + weights * (rewards - predicted), np.ones(len(log))
     else:
         parts, norm = weights * rewards, weights if method == "snips" else np.ones(len(log))
-    member = np.searchsorted(names, groups)
     sums = np.column_stack([np.bincount(member, parts), np.bincount(member, norm)])
     # A resample in which the policy would have chosen nothing that was logged says nothing.
     low, high = bootstrap(sums, ratio, resamples=resamples, seed=seed)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import among
+from cvx.arguments import among, some_weights
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.index import recall_columns
 from cvx.scoring.formulas import NEUTRAL_REWARD, recency_weight
@@ -344,14 +344,12 @@ class Scorer:
         if not 0 < floor < 1:
             raise InvalidInputError(f"floor is {floor}: give one between 0 and 1")
         self.features: dict[str, Feature] = {**FEATURES, **(features or {})}
-        self.weights = dict(DEFAULT_WEIGHTS if weights is None else weights)
-        for name, weight in self.weights.items():
-            if name not in self.features:
-                raise UnknownError(
-                    f"there is no feature {name!r}: this scorer has {', '.join(self.features)}"
-                )
-            if not math.isfinite(weight):
-                raise InvalidInputError(f"the weight of {name!r} is {weight}: give a number")
+        self.weights = some_weights("weights", DEFAULT_WEIGHTS if weights is None else weights)
+        strange = next((name for name in self.weights if name not in self.features), None)
+        if strange is not None:
+            raise UnknownError(
+                f"there is no feature {strange!r}: this scorer has {', '.join(self.features)}"
+            )
         self.mode: Mode = among(*MODES)("mode", mode)
         self.floor = floor
         self.names = tuple(name for name, weight in self.weights.items() if weight)

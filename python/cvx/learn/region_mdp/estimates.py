@@ -163,18 +163,15 @@ def action_effect(
     """
     strata: dict[str | None, list[int]] = {}
     for trajectory in trajectories:
-        if task_type is not None and trajectory.task_type != task_type:
-            continue
-        if region is not None and region not in trajectory.regions:
-            continue
-        won = trajectory.won(success_above)
-        if won is None:
+        won, family = trajectory.won(success_above), trajectory.task_type
+        elsewhere = region is not None and region not in trajectory.regions
+        if won is None or elsewhere or task_type not in (None, family):
             continue
         taken = any(
             kind == action and (region is None or at == region)
             for kind, at in zip(trajectory.actions, trajectory.regions, strict=True)
         )
-        cell = strata.setdefault(trajectory.task_type, [0, 0, 0, 0])
+        cell = strata.setdefault(family, [0, 0, 0, 0])
         cell[2 * taken] += 1
         cell[2 * taken + 1] += won
     both = [cell for cell in strata.values() if cell[0] and cell[2]]

@@ -243,23 +243,18 @@ def read_trajectory(
     outcome = None if given is None else float(given)
     own: Sequence[Event] = getattr(episode, "steps", ())
     namespace = getattr(episode, "namespace", DEFAULT_NAMESPACE)
-    vectors: list[Vector | None]
+    rows: list[tuple[int, str | None, float | None, Vector | None]]
     if own and all(step.node is not None for step in own):
-        nodes = [int(step.node) for step in own if step.node is not None]
-        actions = [step.action for step in own]
-        rewards = [step.reward for step in own]
-        vectors = [step.vector for step in own]
+        rows = [(int(s.node), s.action, s.reward, s.vector) for s in own if s.node is not None]
     else:
         steps = index.trajectory(episode.entity_id, namespace=namespace or None)
-        nodes = [int(step.node_id) for step in steps]
-        actions = [step.action for step in steps]
-        rewards = [step.reward if outcome is None else None for step in steps]
-        vectors = [None] * len(nodes)
+        kept = [step.reward if outcome is None else None for step in steps]
+        rows = [(s.node_id, s.action, r, None) for s, r in zip(steps, kept, strict=True)]
     trajectory = Trajectory(
         task_type=getattr(episode, "task_type", None),
-        nodes=nodes,
-        actions=[None if action is None else classify(action) for action in actions],
-        rewards=[outcome if reward is None else reward for reward in rewards],
+        nodes=[node for node, *_ in rows],
+        actions=[None if action is None else classify(action) for _, action, *_ in rows],
+        rewards=[outcome if reward is None else reward for _, _, reward, _ in rows],
         regions=[],
         outcome=outcome,
         readers=readers(namespace, least_visible(step.visibility for step in own))
@@ -267,7 +262,7 @@ def read_trajectory(
         else namespace,
         trust=min((step.trust for step in own), default=1.0),
     )
-    return trajectory.placed(locate(nodes, vectors))
+    return trajectory.placed(locate(trajectory.nodes, [vector for *_, vector in rows]))
 
 
 def timelines(index: RawIndex, nodes: Iterable[int]) -> list[Episode]:
