@@ -166,7 +166,6 @@ class LearnedModels:
             read=self._read_episodes,
         )
         found = self.record.query(_CLOSED)
-        self._known = {number for number, _ in found}
         self.recorder.log.note(number for number, _ in found)
         self.recorder.clock = max((last + 1 for _, last in found if last is not None), default=0)
         if found:
@@ -174,7 +173,7 @@ class LearnedModels:
         if replica.fresh is None:
             # Nothing but the record says what this index has to hold.
             self._came_before = self._came_with_the_index()
-            self.recorder.log.of([*self._known])
+            self.recorder.log.of(self.recorder.log.numbers)
 
     @property
     def mdp(self) -> RegionMDP | None:
@@ -424,17 +423,14 @@ class LearnedModels:
                     began = write.tail
                     update = EpisodeUpdate(self, outcome, write)
                     update.write(write)
-                    self._known.add(update.number)
                 self._take(run, update)
         except BaseException:
             if update is not None and not run.closed:
                 # An error after the commit is as good as none for what was written.
                 written = write.tail != began and self.record.reaches(write.tail)
-                with self.mutex:
-                    if written:
+                if written:
+                    with self.mutex:
                         self._take(run, update)
-                    else:
-                        self._known.discard(update.number)
             raise
         self._follow()
         if self._regions_asked:
@@ -490,7 +486,7 @@ class LearnedModels:
         """Return an outcome with numbers that no other process has used meanwhile."""
         run, episode, number = outcome.run, outcome.episode, outcome.episode.episode_id
         used = self.record.query("SELECT 1 FROM episodes WHERE episode_id = ?", (number,))
-        if number is None or run.stored or not (number in self._known or used):
+        if number is None or run.stored or not used:
             return outcome
         new_number, new_entity = self.record.next_ids()
         entity = new_entity if run.own_entity else episode.entity_id
@@ -546,16 +542,16 @@ class LearnedModels:
                 numbers = [number for *_, body in changes for number in body]
             else:
                 numbers = [number for number, _ in self.record.query(_CLOSED)]
-            closed = {number: at for at, number in enumerate(numbers) if number not in self._known}
+            log = self.recorder.log
+            closed = {number: at for at, number in enumerate(numbers) if number not in log}
             if closed:
                 self._restore_counts()
                 found = self._read_episodes(closed)
                 for episode in sorted(found, key=lambda one: closed[int(one.episode_id or 0)]):
-                    self.recorder.log.append(episode)
+                    log.append(episode)
                     if episode.steps:
                         last = episode.steps[-1].timestamp
                         self.recorder.clock = max(self.recorder.clock, last + 1)
-                    self._known.add(int(episode.episode_id or 0))
                     if self._regions_asked:
                         self._unread.append(int(episode.episode_id or 0))
                 self.recorder.start_at(*self.record.next_ids())
@@ -578,7 +574,7 @@ class LearnedModels:
         kept = record.keeps_changes_after(seq)
         if not kept:
             # Anything may have been erased or renamed since.
-            self._read_again((), [*self._known])
+            self._read_again((), self.recorder.log.numbers)
             self.unlearned += 1
             self.erased = self.asked
             if self.usage is not None:
@@ -602,7 +598,9 @@ class LearnedModels:
             f"SELECT DISTINCT episode FROM events WHERE event_id {AMONG} AND episode IS NOT NULL",
             (listed(changed),),
         )
-        self._read_again(erased, [*self._known] if erasures else [number for (number,) in found])
+        self._read_again(
+            erased, self.recorder.log.numbers if erasures else [number for (number,) in found]
+        )
         self.unlearned += self._teach("event_id", changed)
         if erased:
             self.erased = self.asked

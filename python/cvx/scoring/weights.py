@@ -183,7 +183,7 @@ class LearnedWeights:
 
     Features are standardised before the fit, coefficients bounded after it, and an intercept
     takes up the base rate. While all outcomes are alike there is nothing to weigh: the
-    coefficients stay 0, and only the intercept moves. scikit-learn is imported for fitting only;
+    coefficients stay 0, and only the intercept moves. For scikit-learn,
     ``cvx.scoring.estimator.OutcomeClassifier`` is the same regression by its conventions.
 
     Only what was retrieved and followed has an outcome. ``selection`` tells whether the weights
