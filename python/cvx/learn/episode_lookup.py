@@ -134,18 +134,11 @@ class EpisodeLookup:
     def _shown(self, steps: Iterable[Step]) -> tuple[Step, ...]:
         return tuple(step for step in steps if step.node_id not in self.away)
 
-    def put_away(self, nodes: Iterable[int]) -> None:
-        """Leave these nodes out of every continuation."""
-        self.away.update(nodes)
-        self._add_again(nodes)
-
-    def bring_back(self, nodes: Iterable[int]) -> None:
-        """Let nodes be part of continuations again."""
-        self.away.difference_update(nodes)
-        self._add_again(nodes)
-
-    def _add_again(self, nodes: Iterable[int]) -> None:
-        known = (self._origin.get(node) for node in nodes)
+    def put_away(self, gone: Collection[int], back: Collection[int] = ()) -> None:
+        """Leave nodes out of every continuation, and let others be part of them again."""
+        self.away.update(gone)
+        self.away.difference_update(back)
+        known = (self._origin.get(node) for node in (*gone, *back))
         for episode in {id(one[0]): one[0] for one in known if one is not None}.values():
             self.add(episode)
 

@@ -289,7 +289,6 @@ class ActiveMemory:
         self.namespace = namespace
         self.also = check_also(also)
         self.success_above = success_above
-        self.action_type = action_type
         self.on_render: Callable[[str, str, Sequence[int]], None] | None = None
         self.models = LearnedModels(
             index,

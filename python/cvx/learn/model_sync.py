@@ -625,8 +625,7 @@ class LearnedModels:
         self.unlearned += steps or before != self._away_events
         if not gone and not back:
             return
-        self.history.put_away(gone)
-        self.history.bring_back(back)
+        self.history.put_away(gone, back)
         if self._mdp is not None and self._regions_asked:
             self._mdp.leave_out(gone)
             self._mdp.take_back(back)

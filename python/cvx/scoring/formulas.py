@@ -68,8 +68,7 @@ class Decay:
 
     def __call__(self, age: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return the weight at each age, of the same shape, in [0, 1]."""
-        past = np.maximum(np.asarray(age, dtype=np.float64), 0.0)
-        return np.asarray(np.exp(-self.rate * past))
+        return self.slowed(0.0, age)
 
     def slowed(self, importance: npt.ArrayLike, age: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return the weight where importance slows decay: exp(-rate * (1 - importance) * age).

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import among, some_weights
+from cvx.arguments import among, checked, some_weights
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.index import recall_columns
 from cvx.scoring.formulas import NEUTRAL_REWARD, recency_weight
@@ -100,6 +100,7 @@ def check_weights(weights: Mapping[str, float]) -> None:
             raise InvalidInputError(f"the weight of {name!r} is {weight}: give a finite number")
 
 
+@checked(mode=among(*MODES))
 def score_columns(
     columns: Mapping[str, Column],
     weights: Mapping[str, float],
@@ -142,7 +143,6 @@ def score_columns(
     [0.9, 1.0]
     """
     check_weights(weights)
-    among(*MODES)("mode", mode)
     if trust is not None and mode == "log-product":
         columns, weights = {**columns, "trust": trust}, {**weights, "trust": 1.0}
     names = tuple(name for name, weight in weights.items() if weight)
@@ -263,21 +263,17 @@ def _recency(hit: Hit, context: ScoringContext) -> float:
     return recency_weight(age / context.age_unit)
 
 
-def _region_match(hit: Hit, context: ScoringContext) -> float:
-    return float(context.region is not None and context.region_of(hit) == context.region)
-
-
-def _task_match(hit: Hit, context: ScoringContext) -> float:
-    return float(context.task_type is not None and context.task_of(hit) == context.task_type)
-
-
 FEATURES: Mapping[str, Feature] = {
     "similarity": lambda hit, _: math.exp(-hit.distance),
     "recency": _recency,
     "reward": lambda hit, _: NEUTRAL_REWARD if hit.reward is None else hit.reward,
-    "region_match": _region_match,
+    "region_match": lambda hit, context: float(
+        context.region is not None and context.region_of(hit) == context.region
+    ),
     "usage_success": lambda hit, context: context.usage_of(hit),
-    "task_match": _task_match,
+    "task_match": lambda hit, context: float(
+        context.task_type is not None and context.task_of(hit) == context.task_type
+    ),
     "action_success": lambda hit, context: context.action_success(hit),
 }
 

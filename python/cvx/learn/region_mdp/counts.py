@@ -271,7 +271,7 @@ class RegionCounts:
         The same without the steps that are away.
     """
 
-    def __init__(self, index: RawIndex, level: int, reading: Reading, away: Set[int]) -> None:
+    def __init__(self, index: RawIndex, level: int, reading: Reading, away: set[int]) -> None:
         self.index = index
         self.level = level
         self.reading = reading
