@@ -65,19 +65,19 @@ class Choices:
             episode.discard()
 
 
-def hope(option: Option, bold: float = 0.5) -> float:
-    """Return what an option is worth, by its upper bound as far as that is ``bold``.
+def hope(option: Option, above: float = 0.5) -> float:
+    """Return what an option is worth: its mean, with its upper bound as the share ``above``.
 
     When exploring that counts as much as the mean: by the mean alone one look in vain would rule
     out all such places.
     """
-    return (1 - bold) * option.value + bold * option.high
+    return (1 - above) * option.value + above * option.high
 
 
 ORIGIN, EXPLORED = "origin", "explored"
 """Metadata of attempts: how the game began, and the explored commands, each as a list: what was
 missing (the verb of the next step and the kinds of its things, see `Wish`), the command, in which
-`moment` it was given, whether the plan could go on then, or after what this made possible."""
+`moment` it was given, whether that led to the next step, or after what it made possible."""
 
 
 class Search:
