@@ -15,7 +15,7 @@ from experiments.plans.attempt import (
     use_key,
 )
 from experiments.plans.binding import Binding, signature, verbs
-from experiments.plans.choices import Choices, Search, Trial, moment
+from experiments.plans.choices import Choices, Search, moment
 from experiments.plans.demonstration import Demonstrations, Observation, Played
 from experiments.plans.lessons import PLAN, SUBGOAL
 from experiments.plans.lexicon import Lexicon
@@ -43,7 +43,6 @@ __all__ = [
     "Pursuit",
     "Returns",
     "Search",
-    "Trial",
     "Walk",
     "Wish",
     "arguments",

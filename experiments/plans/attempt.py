@@ -126,7 +126,7 @@ class Attempt:
 
 @dataclass(slots=True)
 class Wish:
-    """What the next subgoal of an attempt needs.
+    """What the next subgoal of an attempt needs; by default nothing is wanted.
 
     Attributes
     ----------
@@ -142,18 +142,18 @@ class Wish:
         The verb of the subgoal and the kinds of things that are wanted, chosen ones too.
     """
 
-    things: set[str]
-    unbound: set[str]
-    shown: set[str]
-    known: set[str]
-    need: str
+    things: set[str] = field(default_factory=set)
+    unbound: set[str] = field(default_factory=set)
+    shown: set[str] = field(default_factory=set)
+    known: set[str] = field(default_factory=set)
+    need: str = ""
 
     @classmethod
     def of(cls, attempt: Attempt) -> Wish:
         """Return what an attempt needs next, past the steps that may have been means."""
         binding, need = attempt.binding, "".join(attempt.open[-1:])
         if not attempt.plan:
-            return cls(set(binding.slots), set(), set(), set(), "")
+            return cls(set(binding.slots))
         bound = {name: thing for thing, name in binding.names.items()}
         names = variables_of(need)
         # A thing once chosen is wanted itself; before that, any other of its kind.
@@ -162,11 +162,6 @@ class Wish:
         shown, known = {a.word for a in arguments(need)}, set(binding.names)
         said = " ".join([*words(need)[:1], *sorted({kind(thing) for thing in things})])
         return cls(things, unbound, shown, known, said)
-
-    @classmethod
-    def nothing(cls) -> Wish:
-        """Return that nothing is wanted."""
-        return cls(set(), set(), set(), set(), "")
 
     def about(self, command: str) -> int:
         """Return how many things a command names that are wanted."""

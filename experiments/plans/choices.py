@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 from cvx.memory import Memory, Option, RunningEpisode
 from experiments.plans.demonstration import Observation
@@ -65,28 +65,19 @@ class Choices:
             episode.discard()
 
 
-ORIGIN, EXPLORED = "origin", "explored"
-"""Metadata of attempts: how the game began, and the trials made in it."""
+def hope(option: Option, above: float = 0.5) -> float:
+    """Return what an option is worth: its mean, with its upper bound as the share ``above``.
 
-
-class Trial(NamedTuple):
-    """One explored command, and what came of it.
-
-    Attributes
-    ----------
-    need : str
-        What was missing: the verb of the next step and the kinds of its things, see `Wish`.
-    command : str
-    moment : str
-        In which it was given, see `moment`.
-    led : bool
-        Whether the plan could go on then, or after what this made possible.
+    When exploring that counts as much as the mean: by the mean alone one look in vain would rule
+    out all such places.
     """
+    return (1 - above) * option.value + above * option.high
 
-    need: str
-    command: str
-    moment: str
-    led: bool
+
+ORIGIN, EXPLORED = "origin", "explored"
+"""Metadata of attempts: how the game began, and the explored commands, each as a list: what was
+missing (the verb of the next step and the kinds of its things, see `Wish`), the command, in which
+`moment` it was given, whether that led to the next step, or after what it made possible."""
 
 
 class Search:
@@ -111,7 +102,7 @@ class Search:
         self.known = set(seen.admissible_commands)
         self._opened: frozenset[str] = frozenset()
         self._way: list[tuple[str, str, str, bool]] = []
-        self._trials: list[Trial] = []
+        self._trials: list[list[Any]] = []
 
     def explored(self, need: str, command: str, moment: str) -> None:
         """Note a command that is about to be explored; without a plan nothing is missing."""
@@ -136,13 +127,13 @@ class Search:
 
     def _end(self, first: int) -> None:
         for place, (need, command, moment, _) in enumerate(self._way):
-            self._trials.append(Trial(need, command, moment, place >= first))
+            self._trials.append([need, command, moment, place >= first])
         self._way = []
 
     def told(self) -> dict[str, Any]:
         """Return, as metadata of an attempt, the trials that were not returned before."""
         trials, self._trials = self._trials, []
-        return {ORIGIN: self.origin, EXPLORED: [list(trial) for trial in trials]}
+        return {ORIGIN: self.origin, EXPLORED: trials}
 
 
 def moment(commands: Iterable[str], before: Collection[str], last: str | None) -> str:

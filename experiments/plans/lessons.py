@@ -251,14 +251,6 @@ def take_time(durations: Durations, episode: Episode) -> None:
         durations.add((episode.task_type, told[FOLLOWED]), told[TOOK])
 
 
-def timed(episodes: Sequence[Episode]) -> Durations:
-    """Return how long plans took in these episodes."""
-    durations = Durations()
-    for episode in episodes:
-        take_time(durations, episode)
-    return durations
-
-
 def learned(episodes: Sequence[Episode]) -> Lexicon:
     """Return the lexicon of an agent that has these episodes in its memory."""
     lexicon = Lexicon()

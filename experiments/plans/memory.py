@@ -12,10 +12,11 @@ from typing import Any
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.memory import Option
+from cvx.scoring import Durations
 from cvx.types import Cue, Episode, Filter
 from experiments.plans.attempt import Attempt, Consulted, Item, Wish
 from experiments.plans.binding import Binding, PastCommand, lasting, signature
-from experiments.plans.choices import EXPLORED, ORIGIN, Choices, Search, moment
+from experiments.plans.choices import EXPLORED, ORIGIN, Choices, Search, hope, moment
 from experiments.plans.clauses import holds
 from experiments.plans.demonstration import Demonstrations, Played
 from experiments.plans.lessons import (
@@ -34,7 +35,6 @@ from experiments.plans.lessons import (
     rewarded_by_the_way,
     take_in,
     take_time,
-    timed,
     understand,
 )
 from experiments.plans.lexicon import Space, positions
@@ -109,16 +109,17 @@ class PlanMemory:
         self.searching = searching and choices is not None
         self.lending = lending and self.advised
         self.looked_at = looked_at
-        self.returns = None
-        if returning and advised and choices is not None:
-            self.returns = Returns(memory, choices)
+        returning = returning and advised
+        self.returns = Returns(memory, choices) if returning and choices is not None else None
         self.decisions, self.seconds, self._won = 0, 0.0, False
         self._learn()
 
     def _learn(self) -> None:
         """Learn from the episodes that the agent may read."""
         memory, told = self.memory, self.memory.readable()
-        self.lexicon, self.durations = learned(told), timed(told)
+        self.lexicon, self.durations = learned(told), Durations()
+        for episode in told:
+            take_time(self.durations, episode)
         self._space = Space(memory.embedder, self.lexicon)
         self._unlearned = memory.unlearned
         self._recount()
@@ -348,12 +349,12 @@ class PlanMemory:
         self.decisions += 1
         wish = self._wish(attempt)
         if self.choices is None or not wish.need:
-            return Consulted(text, {}, {}, wish if self.advised else wish.nothing())
+            return Consulted(text, {}, {}, wish if self.advised else Wish())
         state, forms = _situation(wish.need, text), map(shape, commands)
         with self._timed():
             told = self.choices.advise(KIND, state, forms)
             chances = self._chances(self.choices, attempt.search.origin, wish.need, commands)
-        return Consulted(text, {form: _hope(one) for form, one in told.items()}, chances, wish)
+        return Consulted(text, {form: hope(one) for form, one in told.items()}, chances, wish)
 
     def _wish(self, attempt: Attempt) -> Wish:
         """Return what an attempt needs next: without a plan, what was rewarded for such a goal."""
@@ -375,12 +376,12 @@ class PlanMemory:
         verb, names = need.partition(" ")[0], {c: unnumbered(c) for c in commands}
         there = choices.advise(f"{FIND} {verb}", verb, names.values())
         kin = choices.advise(f"{FIND} {verb} things", need, names.values())
-        told = {c: _hope(there[name]) for c, name in names.items()}
-        told.update((c, (_hope(kin[n]) + told[c]) / 2) for c, n in names.items() if kin[n].trials)
+        told = {c: hope(there[name]) for c, name in names.items()}
+        told.update((c, (hope(kin[n]) + told[c]) / 2) for c, n in names.items() if kin[n].trials)
         if origin in self._played:
             # Things may have moved since: one look in vain does not rule a place out.
             here = choices.advise(f"{GAME} {verb}", f"{origin} {need}", names)
-            told.update((c, (_hope(one) + told[c]) / 2) for c, one in here.items() if one.trials)
+            told.update((c, (hope(one) + told[c]) / 2) for c, one in here.items() if one.trials)
         return told
 
     def explored(self, attempt: Attempt, consulted: Consulted, command: str) -> None:
@@ -450,15 +451,10 @@ class PlanMemory:
         for (state, form), all_led in kinds.items():
             choices.tell(KIND, state, form, sum(all_led) / len(all_led))
         for (need, command), led in tried.items() if self.searching else ():
-            self._tell_found(choices, need, unnumbered(command), float(led))
-            verb = need.partition(" ")[0]
+            verb, name = need.partition(" ")[0], unnumbered(command)
+            choices.tell(f"{FIND} {verb}", verb, name, float(led))
+            choices.tell(f"{FIND} {verb} things", need, name, float(led))
             choices.tell(f"{GAME} {verb}", f"{origin} {need}", command, float(led))
-
-    def _tell_found(self, choices: Choices, need: str, name: str, led: float) -> None:
-        """Tell advice of a command without numbers whether it led to what was missing."""
-        verb = need.partition(" ")[0]
-        choices.tell(f"{FIND} {verb}", verb, name, led)
-        choices.tell(f"{FIND} {verb} things", need, name, led)
 
     def composed(self, attempt: Attempt, deeds: Iterable[PastCommand]) -> None:
         """Remember, beside the plan that reached a clause, all that was done for it and lasted.
@@ -509,14 +505,6 @@ class PlanMemory:
 def _done(episode: Episode) -> str:
     """Return the signature of the plan that an episode carried out."""
     return signature([s.action for s in episode.steps if s.action and variables_of(s.action)])
-
-
-def _hope(option: Option) -> float:
-    """Return what an option is worth when exploring: as much by its upper bound as by its mean.
-
-    By the mean alone one look in vain would rule out all such places.
-    """
-    return (option.value + option.high) / 2
 
 
 def _situation(need: str, moment: str) -> str:

@@ -18,7 +18,7 @@ from random import Random
 from cvx.learn.episode_recorder import OpenEpisode
 from cvx.learn.loop import ActiveMemory
 from cvx.memory import Option
-from experiments.plans.choices import Choices
+from experiments.plans.choices import Choices, hope
 from experiments.plans.clauses import names_in
 from experiments.plans.demonstration import Played
 from experiments.plans.lessons import COMMANDS, DEMONSTRATION
@@ -145,7 +145,7 @@ class Walk:
         def worth(name: str) -> float:
             form = shape(name)
             if name in exact and exact[name].trials:
-                value = _hope(exact[name])
+                value = hope(exact[name], _BOLD)
             else:
                 value = _OTHER * exact[name].value if name in exact else _UNHEARD
                 if form in like:
@@ -283,7 +283,3 @@ def _named(command: str) -> list[str]:
 
 def _joined(text: str) -> str:
     return re.sub(r"\W+", "_", text)
-
-
-def _hope(option: Option) -> float:
-    return (1 - _BOLD) * option.value + _BOLD * option.high

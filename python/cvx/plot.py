@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from cvx.arguments import checked, whole
 from cvx.causal.narrative import draw_story
-from cvx.errors import InvalidInputError
 from cvx.escaping import one_line
 from cvx.extras import needs
 from cvx.inspect import PageData
@@ -32,6 +32,7 @@ _LINES = ("#1f5fa8", "#b5560b", "#2b7a49", "#a32a6e", "#6a4fb3", "#7a6400", "#56
 _ENDS = {"success": (1.25, 0.8), "failure": (1.25, -0.8)}
 
 
+@checked(most=whole(1))
 def plot_regions(
     mdp: RegionMDP,
     axes: Axes | None = None,
@@ -63,8 +64,6 @@ def plot_regions(
     InvalidInputError
         ``most`` below 1.
     """
-    if most < 1:
-        raise InvalidInputError(f"most is {most}: give at least 1")
     axes = _axes(axes, (9.0, 5.0))
     from matplotlib.cm import ScalarMappable
 

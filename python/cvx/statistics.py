@@ -163,20 +163,19 @@ def _beta_below(a: float, b: float, x: float) -> float:
 def _lower_tail(a: float, b: float, x: float, rest: float) -> float:
     """Return the same below the mean, by Lentz's continued fraction (DLMF 8.17.22)."""
     front = math.exp(a * math.log(x) + b * math.log(rest) - _log_beta(a, b)) / a
-    fraction = c = 1.0
-    d = 0.0
-    for i in range(_MOST_TERMS):
+    # As they are after the fraction's first term, which is 1.
+    fraction = c = 2.0
+    d = 1.0
+    for i in range(1, _MOST_TERMS):
         m = i // 2
-        if i == 0:
-            term = 1.0
-        elif i % 2 == 0:
+        if i % 2 == 0:
             term = m * (b - m) * x / ((a + (i - 1.0)) * (a + i))
         else:
             term = -(a + m) * (a + b + m) * x / ((a + (i - 1.0)) * (a + i))
         d = 1.0 / (1.0 + term * d or _TINY)
         c = 1.0 + term / c or _TINY
         fraction *= c * d
-        if i and abs(c * d - 1.0) < 1e-15:
+        if abs(c * d - 1.0) < 1e-15:
             break
     return front * (fraction - 1.0)
 

@@ -550,7 +550,7 @@ def test_a_decision_knows_which_kinds_of_action_succeed_here() -> None:
     kinds = dict(decision.action_scores)
     for hit in decision.hits:
         (factor,) = [f for f in hit.factors if f.name == "action_success"]
-        kind = am.action_type(hit.action or "")
+        kind = am.models.rules.action_type(hit.action or "")
         if kind in kinds:
             assert factor.value == kinds[kind]
 

@@ -174,5 +174,5 @@ def test_deleted_nodes_drop_out_on_the_way_to_new_regions() -> None:
 
 @pytest.mark.parametrize("pace", [1, 0, -3])
 def test_a_pace_that_never_arrives_is_refused(pace: int) -> None:
-    with pytest.raises(InvalidInputError, match="at least 2"):
+    with pytest.raises(InvalidInputError, match="2 or more"):
         RegionMDP(TemporalIndex(DIM), on_stale="gradual", pace=pace)

@@ -14,16 +14,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cvx.arguments import Check, a_text, optional, whole, wrong
 from cvx.errors import FileError, InvalidInputError
 from cvx.types import DEFAULT_NAMESPACE, Cue, Vector
-
-_KINDS = {"time": int, "speaker": int, "group": str, "category": str, "namespace": str}
-_KEYS = frozenset(("query", "gold", *_KINDS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,33 +97,32 @@ def groups_of(labels: Sequence[Label]) -> list[str]:
     return [f"#{at}" if label.group is None else label.group for at, label in enumerate(labels)]
 
 
+def _a_question(name: str, value: Any) -> str:
+    if not a_text(name, value).strip():
+        raise wrong(name, value, "what is asked")
+    return str(value)
+
+
+def _answers(name: str, value: Any) -> frozenset[int | str]:
+    if not isinstance(value, list) or not all(type(one) in (int, str) for one in value):
+        raise wrong(name, value, "a list of event ids or keys")
+    return frozenset(value)
+
+
+_KEYS: Mapping[str, Check] = {
+    "query": _a_question,
+    "gold": _answers,
+    **dict.fromkeys(("time", "speaker"), optional(whole())),
+    **dict.fromkeys(("group", "category", "namespace"), optional(a_text)),
+}
+
+
 def _label(row: Any) -> Label:
     if not isinstance(row, dict):
         raise TypeError(f"{type(row).__name__} instead of an object")
-    unknown = set(row) - _KEYS
+    unknown = set(row).difference(_KEYS)
     if unknown:
         raise ValueError(f"unknown keys {sorted(unknown)}")
-    query, gold = row.get("query"), row.get("gold")
-    if not isinstance(query, str) or not query.strip():
-        raise ValueError("query is no text")
-    if not isinstance(gold, list) or not all(_is_id(item) for item in gold):
-        raise ValueError("gold is no list of event ids or keys")
-    for key, kind in _KINDS.items():
-        value = row.get(key)
-        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
-            raise ValueError(f"{key} is {value!r}, no {kind.__name__}")
-        if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            raise ValueError(f"{key} is {value}, which does not fit into 64 bits")
-    return Label(
-        query=query,
-        gold=frozenset(gold),
-        group=row.get("group"),
-        category=row.get("category") or "",
-        time=row.get("time"),
-        speaker=row.get("speaker"),
-        namespace=row.get("namespace") or DEFAULT_NAMESPACE,
-    )
-
-
-def _is_id(item: object) -> bool:
-    return isinstance(item, (int, str)) and not isinstance(item, bool)
+    told = {key: check(key, row.get(key)) for key, check in _KEYS.items()}
+    # An empty category or namespace may be written as null, or left out.
+    return Label(**{**told, **{key: told[key] or "" for key in ("category", "namespace")}})

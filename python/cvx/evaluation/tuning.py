@@ -7,6 +7,7 @@ other. What comes out are plain floats for a `Weighting`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,7 +31,7 @@ from cvx.evaluation.metrics import (
 )
 from cvx.recall import Pipeline
 from cvx.recall.ranking_signals import COLUMNS
-from cvx.scoring.logistic import maximum_likelihood
+from cvx.scoring.logistic import fit_logistic
 
 if TYPE_CHECKING:
     from cvx.memory import Memory
@@ -251,12 +252,9 @@ def _found(table: Table, weights: npt.NDArray[np.float64]) -> float:
 
 def _fit(found: Sequence[Table], strength: float) -> npt.NDArray[np.float64]:
     rows = np.vstack([table.columns for table in found])
-    answers = np.concatenate([_gold(table) for table in found])
-    spread = rows.std(axis=0)
-    spread[spread == 0.0] = 1.0
-    standard = (rows - rows.mean(axis=0)) / spread
-    coefficients, _ = maximum_likelihood(standard, answers, penalty=1.0 / strength)
-    return np.asarray(coefficients / spread)
+    answers = np.concatenate([_gold(table) for table in found]).astype(np.float64)
+    fit = fit_logistic(rows, answers, np.ones(len(rows)), strength=1.0 / strength, bound=math.inf)
+    return np.asarray(fit.coefficients / fit.scale)
 
 
 def _gold(table: Table) -> npt.NDArray[np.bool_]:

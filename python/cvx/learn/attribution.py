@@ -225,14 +225,12 @@ def attribution_edges(
     taken : sequence of Taken
         The decisions of the episode.
     nodes : sequence of int
-        Nodes of the steps of the episode.
+        Nodes of the steps of the episode, each of which it has.
     reward : float
         The outcome.
     won : bool
         Whether that counts as a success.
     """
-    if not nodes:
-        return []
     kind, weight = ("caused_success", reward) if won else ("caused_failure", 1.0 - reward)
     edges: dict[tuple[int, int, str], Edge] = {}
     for one in taken:
@@ -258,32 +256,18 @@ class Taught(NamedTuple):
     propensities: Sequence[float]
 
 
-class Use(NamedTuple):
-    """How one recalled memory was used in an episode.
-
-    Attributes
-    ----------
-    followed : bool
-        Whether its advice was taken.
-    similarity : float
-        Of the most similar memory that was, or else of the most similar one, cut to [0, 1].
-    """
-
-    followed: bool
-    similarity: float
-
-
 def usage_contexts(
     memories: Iterable[Recalled], key: Callable[[Hit], Hashable]
-) -> dict[Hashable, Use]:
-    """Return the contexts used in an episode, and how.
+) -> dict[Hashable, tuple[bool, float]]:
+    """Return the contexts used in an episode, whether advice was taken, and how similar it was.
 
     Every memory counts under ``key(hit)``, under ("node", node) and under its entity alone, each
-    context once an episode.
+    context once an episode. The similarity, cut to [0, 1], is that of the most similar memory whose
+    advice was taken, or else of the most similar one.
     """
-    out: dict[Hashable, Use] = {}
+    out: dict[Hashable, tuple[bool, float]] = {}
     for memory in memories:
-        use = Use(memory.followed, min(max(memory.hit.similarity, 0.0), 1.0))
+        use = memory.followed, min(max(memory.hit.similarity, 0.0), 1.0)
         for context in (key(memory.hit), ("node", memory.hit.node), memory.hit.entity_id):
             out[context] = max(out.get(context, use), use)
     return out

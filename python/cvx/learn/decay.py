@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from cvx.arguments import a_share, above_zero, wrong
 from cvx.errors import InvalidInputError
+from cvx.index import RawIndex
+from cvx.learn.region_mdp import RegionMDP
 from cvx.types import task_of_tags
-
-if TYPE_CHECKING:
-    from cvx.index import RawIndex
-    from cvx.learn.region_mdp import RegionMDP
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,9 +374,9 @@ def context_aware_decay(
         agent_actions=agent_actions,
         region_quality=0.5 if region is None else mdp.region_quality(region),
     )
-    factor = (policy or ContextAwareDecay()).factor(case)
-    before = index.reward(expert_node) if factor < 1.0 else None
-    if before is None:
-        return None
-    index.set_reward(expert_node, before * factor)
-    return before * factor
+    cost = DecayLedger().changes(
+        0, {expert_node: case}, policy or ContextAwareDecay(), index.reward
+    )
+    for _, node, _, after in cost:
+        index.set_reward(node, after)
+    return cost[0][-1] if cost else None

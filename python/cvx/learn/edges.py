@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cvx.arguments import checked, whole
 from cvx.causal.evidence import binned, granger
 from cvx.errors import InvalidInputError
 from cvx.scoring import ScoringContext
@@ -143,6 +144,7 @@ def audience_of(index: RawIndex, namespace: str, *hubs: int) -> str | None:
     return least_visible(seen for _, seen in ends)
 
 
+@checked(width=whole(1), max_lag=whole(1))
 def granger_edges(
     index: RawIndex,
     entities: Sequence[int],
@@ -189,8 +191,6 @@ def granger_edges(
     """
     if len(set(entities)) != len(entities) or len(entities) < 2:
         raise InvalidInputError(f"entities is {list(entities)}: give two or more, each once")
-    if width < 1 or max_lag < 1:
-        raise InvalidInputError(f"width {width}, max_lag {max_lag}: give at least 1")
     if not 0.0 < alpha <= 1.0:
         raise InvalidInputError(f"alpha is {alpha}: give one above 0, at most 1")
     lines = {entity: index.trajectory(entity, namespace=namespace) for entity in entities}

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
-from cvx.types import Edge, Episode, Event, Hit, Step, task_of_tags
-
-if TYPE_CHECKING:
-    from cvx.index import RawIndex
+from cvx.index import RawIndex
+from cvx.types import Edge, Episode, Hit, Step, task_of_tags
 
 
 class ClosedEpisodes(Sequence[Episode]):
@@ -136,18 +134,11 @@ class EpisodeLookup:
     def _shown(self, steps: Iterable[Step]) -> tuple[Step, ...]:
         return tuple(step for step in steps if step.node_id not in self.away)
 
-    def put_away(self, nodes: Iterable[int]) -> None:
-        """Leave these nodes out of every continuation."""
-        self.away.update(nodes)
-        self._add_again(nodes)
-
-    def bring_back(self, nodes: Iterable[int]) -> None:
-        """Let nodes be part of continuations again."""
-        self.away.difference_update(nodes)
-        self._add_again(nodes)
-
-    def _add_again(self, nodes: Iterable[int]) -> None:
-        known = (self._origin.get(node) for node in nodes)
+    def put_away(self, gone: Collection[int], back: Collection[int] = ()) -> None:
+        """Leave nodes out of every continuation, and let others be part of them again."""
+        self.away.update(gone)
+        self.away.difference_update(back)
+        known = (self._origin.get(node) for node in (*gone, *back))
         for episode in {id(one[0]): one[0] for one in known if one is not None}.values():
             self.add(episode)
 
@@ -170,11 +161,6 @@ class EpisodeLookup:
         """Return the number of the step within its episode."""
         known = self._find(node)
         return known[3] if known else None
-
-    def event(self, node: int) -> Event | None:
-        """Return the step as it was recorded."""
-        known = self._find(node)
-        return known[0].steps[known[3]] if known else None
 
     def hit(
         self,

@@ -10,6 +10,7 @@ from cvx.arguments import (
     a_share,
     a_text,
     among,
+    an_outcome,
     checked,
     one_of,
     optional,
@@ -17,17 +18,13 @@ from cvx.arguments import (
     whole,
     wrong,
 )
-from cvx.errors import (
-    EpisodeEndedError,
-    InvalidInputError,
-)
+from cvx.errors import EpisodeEndedError, InvalidInputError
 from cvx.learn.attribution import Taken
 from cvx.learn.episode_lookup import ClosedEpisodes
 from cvx.store.rows import OWN_ENTITIES
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector
 from cvx.validation import (
     VISIBILITIES,
-    check_reward,
     optional_text,
     storable_metadata,
     storable_namespace,
@@ -79,15 +76,6 @@ class OpenEpisode:
 
 
 an_open_episode = one_of(OpenEpisode, called="an episode that begin() returned")
-
-
-an_entity = whole(0)
-"""Check whose timeline is meant, by the name of the argument."""
-
-
-def a_reward(name: str, value: Any) -> float:  # noqa: ARG001
-    """Check a reward, in [0, 1]."""
-    return check_reward(value)
 
 
 def an_action(name: str, value: Any) -> str | None:
@@ -152,7 +140,7 @@ class EpisodeRecorder:
     @checked(
         goal=storable_text,
         task_type=optional_text,
-        entity_id=optional(an_entity),
+        entity_id=optional(whole(0)),
         namespace=storable_namespace,
         kind=among("experience", "demonstration"),
         metadata=some_metadata,
@@ -254,7 +242,7 @@ class EpisodeRecorder:
         timestamp=optional(storable_time),
         tags=some_tags,
         metadata=some_metadata,
-        reward=optional(a_reward),
+        reward=optional(an_outcome),
     )
     def step(
         self,
@@ -336,7 +324,7 @@ class EpisodeRecorder:
         run.steps.append(event)
         return event
 
-    @checked(run=an_open_episode)
+    @checked(run=an_open_episode, reward=an_outcome)
     def outcome(self, run: OpenEpisode, reward: float) -> Episode:
         """Return what the episode would be if it closed with this reward; nothing changes.
 
@@ -353,15 +341,14 @@ class EpisodeRecorder:
             raise EpisodeEndedError(
                 f"episode {run.episode_id} is closed already: an outcome is given once"
             )
-        value = check_reward(reward)
         return Episode(
             entity_id=run.entity_id,
             entity=run.entity,
             goal=run.goal,
             task_type=run.task_type,
-            reward=value,
+            reward=reward,
             steps=tuple(
-                replace(step, reward=value) if step.reward is None else step for step in run.steps
+                replace(step, reward=reward) if step.reward is None else step for step in run.steps
             ),
             namespace=run.namespace,
             kind=run.kind,

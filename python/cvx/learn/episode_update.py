@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -18,17 +18,14 @@ from cvx.learn.attribution import (
 )
 from cvx.learn.decay import DecayCase
 from cvx.learn.edges import same_action_edges
-from cvx.scoring import Whose
+from cvx.scoring import UsageCount, UsageTracker, Whose
+from cvx.store import Writer
 from cvx.store.namespaces import owner, readers
 from cvx.store.prompt_injection import tags_with_mark
 from cvx.types import Edge, Episode, task_tag
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from cvx.learn.model_sync import LearnedModels
-    from cvx.scoring import UsageCount, UsageTracker
-    from cvx.store import Writer
 
 
 class EpisodeUpdate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from cvx.arguments import (
     Check,
@@ -24,6 +24,7 @@ from cvx.errors import (
     InvalidInputError,
     UnknownError,
 )
+from cvx.index import RawIndex
 from cvx.learn.attribution import Attribution, Taken, without
 from cvx.learn.decay import ContextAwareDecay, DecayPolicy
 from cvx.learn.edges import (
@@ -67,9 +68,6 @@ from cvx.types import (
 )
 from cvx.validation import storable_namespace
 
-if TYPE_CHECKING:
-    from cvx.index import RawIndex
-
 Default = Literal["default"]
 
 a_decision = one_of(Decision, called="a decision that recall() returned")
@@ -78,12 +76,6 @@ a_decision = one_of(Decision, called="a decision that recall() returned")
 def task_and_entity(hit: Hit, task_type: str | None) -> Hashable:
     """Return the context in which use is counted by default: the family of goals and the entity."""
     return (task_type, hit.entity_id)
-
-
-def _default_scorer(edge_boost: Mapping[str, float] | None) -> Scorer:
-    if edge_boost is None:
-        return Scorer()
-    return Scorer({**DEFAULT_WEIGHTS, "edge_bonus": 1.0}, features={"edge_bonus": edge_bonus})
 
 
 def _part(kind: type) -> Check:
@@ -275,7 +267,8 @@ class ActiveMemory:
         self.embedder = LexicalEmbedder(dim=index.dim) if embedder is None else embedder
         self.record = Record() if record is None else record
         if scorer == "default":
-            scorer = _default_scorer(edge_boost)
+            besides = {} if edge_boost is None else {"edge_bonus": 1.0}
+            scorer = Scorer({**DEFAULT_WEIGHTS, **besides}, features={"edge_bonus": edge_bonus})
         if mdp == "default":
             mdp = RegionMDP(
                 index, classify=action_type, success_above=success_above, on_stale="gradual"
@@ -296,7 +289,6 @@ class ActiveMemory:
         self.namespace = namespace
         self.also = check_also(also)
         self.success_above = success_above
-        self.action_type = action_type
         self.on_render: Callable[[str, str, Sequence[int]], None] | None = None
         self.models = LearnedModels(
             index,
@@ -522,6 +514,7 @@ class ActiveMemory:
             drawn_from=drawn,
         )
 
+    @checked(limit=whole(2), budget_tokens=optional(whole(0)))
     def render(
         self,
         decision: Decision,
@@ -548,11 +541,6 @@ class ActiveMemory:
         InvalidInputError
             A limit below 2, or a budget below 0.
         """
-        if limit < 2 or (budget_tokens is not None and budget_tokens < 0):
-            raise InvalidInputError(
-                f"limit {limit}, budget_tokens {budget_tokens}: give at least 2 actions, and a "
-                "budget of at least 0"
-            )
         self.notice()
         strategy: Sequence[str] = ()
         region, mdp = decision.region, self.models.mdp_of(decision.namespace)
@@ -751,6 +739,7 @@ class ActiveMemory:
             run, text, action=action, vector=vector, tags=tags, metadata=metadata, reward=reward
         )
 
+    @checked(exposure=a_share)
     def close(self, run: OpenEpisode, reward: float, *, exposure: float = 1.0) -> Episode:
         """Give an episode its outcome, write it down and learn from it, all of it or nothing.
 
@@ -788,7 +777,6 @@ class ActiveMemory:
         InvalidInputError
             The exposure is outside [0, 1].
         """
-        exposure = a_share("exposure", exposure)
         self._running(run)
         try:
             return self.models.close(run, reward, exposure)

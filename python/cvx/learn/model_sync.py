@@ -9,11 +9,12 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cvx.errors import DamagedStoreError, InvalidInputError, StoreError
+from cvx.index import RawIndex
 from cvx.learn.attribution import Outcome, without_gone
 from cvx.learn.decay import DecayLedger, DecayPolicy
 from cvx.learn.episode_lookup import EpisodeLookup
@@ -29,9 +30,6 @@ from cvx.store.replica import Replica
 from cvx.store.row_validation import explaining
 from cvx.store.rows import AMONG, DISCARDED, OPEN, listed
 from cvx.types import Episode, Hit
-
-if TYPE_CHECKING:
-    from cvx.index import RawIndex
 
 _IS_CLOSED = f"episodes.kind NOT LIKE '{OPEN}%' AND episodes.kind NOT LIKE '{DISCARDED}%'"
 _ADDS = ("episode", "insert", "link", "kind", "reward", "recallable", "step_kind")
@@ -134,7 +132,6 @@ class LearnedModels:
         self.also = also
         self.history = EpisodeLookup(index, self._episode_of_node)
         self.ledger = DecayLedger()
-        self.distrusted: frozenset[str] = frozenset()
         self.unlearned = 0
         self.asked = self.outdated = self.erased = -1
         self._own = learned.namespace
@@ -144,9 +141,6 @@ class LearnedModels:
         # Blocks of transactions in which something was taken in; and how many were taken back.
         self._blocks: set[int] = set()
         self._blocks_taken_back = len(record.taken_back)
-        self._known: set[int] = set()
-        # Put away, and in no index.
-        self._away_events = frozenset[int]()
         # Closed episodes that the region model has yet to learn, in the order of their ends.
         self._unread: deque[int] = deque()
         self._rewards: dict[int, float] = {}
@@ -160,8 +154,9 @@ class LearnedModels:
         if replica is None:
             replica = Replica(self.record, None, (self.index, 0))
         self._seen = self._noticed = self.record.tail().seq
-        self._away_events, away = self._events_put_away(), self.record.put_away()
-        self.history.put_away(away)
+        # Put away, and in no index.
+        self._away_events = self._events_put_away()
+        self.history.put_away(self.record.put_away())
         self.distrusted = self.record.quarantined_sources()
         first_episode, first_entity = self.record.next_ids()
         self.recorder = EpisodeRecorder(
@@ -171,7 +166,6 @@ class LearnedModels:
             read=self._read_episodes,
         )
         found = self.record.query(_CLOSED)
-        self._known = {number for number, _ in found}
         self.recorder.log.note(number for number, _ in found)
         self.recorder.clock = max((last + 1 for _, last in found if last is not None), default=0)
         if found:
@@ -179,7 +173,7 @@ class LearnedModels:
         if replica.fresh is None:
             # Nothing but the record says what this index has to hold.
             self._came_before = self._came_with_the_index()
-            self.recorder.log.of([*self._known])
+            self.recorder.log.of(self.recorder.log.numbers)
 
     @property
     def mdp(self) -> RegionMDP | None:
@@ -252,11 +246,14 @@ class LearnedModels:
             self.recorder.clock = max(self.recorder.clock, episode.steps[-1].timestamp + 1)
         return [episode for episode in found if episode.actions]
 
-    def _recorded(self, numbers: Iterable[int]) -> list[Episode]:
-        """Return closed episodes of the record, with rewards as they were before any decay."""
+    def _read_episodes(self, numbers: Collection[int]) -> list[Episode]:
+        """Return closed episodes of the record, found by their nodes from now on.
+
+        Their rewards are as they were before any decay.
+        """
         before: Mapping[Any, float] = self.ledger.original
         with explaining(self.record):
-            return [
+            found = [
                 replace(
                     episode,
                     steps=tuple(
@@ -266,10 +263,6 @@ class LearnedModels:
                 )
                 for episode in self.record.episodes(numbers)
             ]
-
-    def _read_episodes(self, numbers: Collection[int]) -> list[Episode]:
-        """Return closed episodes of the record, found by their nodes from now on."""
-        found = self._recorded(numbers)
         for episode in found:
             nodes = (step.node for step in episode.steps)
             unknown = [node for node in nodes if node is not None and node not in self.index]
@@ -430,17 +423,14 @@ class LearnedModels:
                     began = write.tail
                     update = EpisodeUpdate(self, outcome, write)
                     update.write(write)
-                    self._known.add(update.number)
                 self._take(run, update)
         except BaseException:
             if update is not None and not run.closed:
                 # An error after the commit is as good as none for what was written.
                 written = write.tail != began and self.record.reaches(write.tail)
-                with self.mutex:
-                    if written:
+                if written:
+                    with self.mutex:
                         self._take(run, update)
-                    else:
-                        self._known.discard(update.number)
             raise
         self._follow()
         if self._regions_asked:
@@ -496,7 +486,7 @@ class LearnedModels:
         """Return an outcome with numbers that no other process has used meanwhile."""
         run, episode, number = outcome.run, outcome.episode, outcome.episode.episode_id
         used = self.record.query("SELECT 1 FROM episodes WHERE episode_id = ?", (number,))
-        if number is None or run.stored or not (number in self._known or used):
+        if number is None or run.stored or not used:
             return outcome
         new_number, new_entity = self.record.next_ids()
         entity = new_entity if run.own_entity else episode.entity_id
@@ -552,16 +542,16 @@ class LearnedModels:
                 numbers = [number for *_, body in changes for number in body]
             else:
                 numbers = [number for number, _ in self.record.query(_CLOSED)]
-            closed = {number: at for at, number in enumerate(numbers) if number not in self._known}
+            log = self.recorder.log
+            closed = {number: at for at, number in enumerate(numbers) if number not in log}
             if closed:
                 self._restore_counts()
                 found = self._read_episodes(closed)
                 for episode in sorted(found, key=lambda one: closed[int(one.episode_id or 0)]):
-                    self.recorder.log.append(episode)
+                    log.append(episode)
                     if episode.steps:
                         last = episode.steps[-1].timestamp
                         self.recorder.clock = max(self.recorder.clock, last + 1)
-                    self._known.add(int(episode.episode_id or 0))
                     if self._regions_asked:
                         self._unread.append(int(episode.episode_id or 0))
                 self.recorder.start_at(*self.record.next_ids())
@@ -584,7 +574,7 @@ class LearnedModels:
         kept = record.keeps_changes_after(seq)
         if not kept:
             # Anything may have been erased or renamed since.
-            self._read_again((), [*self._known])
+            self._read_again((), self.recorder.log.numbers)
             self.unlearned += 1
             self.erased = self.asked
             if self.usage is not None:
@@ -608,7 +598,9 @@ class LearnedModels:
             f"SELECT DISTINCT episode FROM events WHERE event_id {AMONG} AND episode IS NOT NULL",
             (listed(changed),),
         )
-        self._read_again(erased, [*self._known] if erasures else [number for (number,) in found])
+        self._read_again(
+            erased, self.recorder.log.numbers if erasures else [number for (number,) in found]
+        )
         self.unlearned += self._teach("event_id", changed)
         if erased:
             self.erased = self.asked
@@ -633,8 +625,7 @@ class LearnedModels:
         self.unlearned += steps or before != self._away_events
         if not gone and not back:
             return
-        self.history.put_away(gone)
-        self.history.bring_back(back)
+        self.history.put_away(gone, back)
         if self._mdp is not None and self._regions_asked:
             self._mdp.leave_out(gone)
             self._mdp.take_back(back)

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from cvx.learn.model_sync import LearnedModels
 
 
-_NOTHING = Taught([], [], [])
-
-
 class NamespaceScorer:
     """A scorer whose weights move from a prior to what was learned.
 
@@ -124,4 +121,4 @@ def logged(models: LearnedModels, namespace: str, weights: LearnedWeights) -> Ta
         found += reversed([*zip(*taught, strict=True)])
         if len(found) >= weights.window:
             break
-    return Taught(*([*told] for told in zip(*found[::-1], strict=True))) if found else _NOTHING
+    return Taught(*([*told] for told in zip(*found[::-1], strict=True)) if found else ([], [], []))

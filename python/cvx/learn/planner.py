@@ -206,12 +206,11 @@ class Planner:
         """
         self._require(region)
         best: dict[int, float] = {region: 0.0}
-        came: dict[int, tuple[int, str]] = {}
-        queue: list[tuple[float, int]] = [(0.0, region)]
+        queue: list[tuple[float, int, tuple[tuple[int, str], ...]]] = [(0.0, region, ())]
         while queue:
-            cost, here = heapq.heappop(queue)
+            cost, here, steps = heapq.heappop(queue)
             if here == SUCCESS:
-                return WayToSuccess(_back(came, region), math.exp(-cost))
+                return WayToSuccess(steps, math.exp(-cost))
             if cost > best[here]:
                 continue
             for action, _ in self._ranked(here, self._worth):
@@ -221,15 +220,5 @@ class Planner:
                     further = cost - math.log(n / total)
                     if (there >= 0 or there == SUCCESS) and further < best.get(there, math.inf):
                         best[there] = further
-                        came[there] = (here, action)
-                        heapq.heappush(queue, (further, there))
+                        heapq.heappush(queue, (further, there, (*steps, (here, action))))
         return None
-
-
-def _back(came: dict[int, tuple[int, str]], start: int) -> tuple[tuple[int, str], ...]:
-    steps: list[tuple[int, str]] = []
-    at = SUCCESS
-    while at != start:
-        steps.append(came[at])
-        at = came[at][0]
-    return tuple(reversed(steps))

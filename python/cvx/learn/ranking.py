@@ -101,10 +101,13 @@ class Ranker:
             region = mdp.assign(cue.vector)
             scores = mdp.best_action(region, cue.task_type)
         context = self._context(asker, cue, region, dict(scores))
+        plain = _BY_SIMILARITY if self.edge_boost is None else _BY_EDGES
+        scorer, mark = self.models.scorer_of(asker).scorer or plain, self._mark(distinct)
         wanted = k * self.pool
         while True:
             n, found = self._search(cue.vector, wanted, where)
-            hits = self._ranked(asker, found, context, k, distinct)
+            doubted = replace(context, doubted=self._doubted(found))
+            hits = scorer.rank(found, doubted, k, distinct=mark)
             if len(hits) >= k or n < wanted or wanted >= _MOST_CANDIDATES:
                 return hits, scores, region
             wanted *= 4
@@ -120,14 +123,11 @@ class Ranker:
             linked = index.graph_search(vector, n, self.edge_boost, where=where)
             hits = []
             for hit in linked:
-                if hit.node in away:
-                    continue
-                if any(edge.from_node in away or edge.to_node in away for edge in hit.path):
-                    # What was put away leads nowhere.
-                    hits.append(make(hit.node, hit.distance, context))
-                else:
-                    bonus = hit.score - hit.similarity
-                    hits.append(make(hit.node, hit.distance, context, hit.path, bonus))
+                # What was put away leads nowhere.
+                cut = any(edge.from_node in away or edge.to_node in away for edge in hit.path)
+                way = () if cut else (hit.path, hit.score - hit.similarity)
+                if hit.node not in away:
+                    hits.append(make(hit.node, hit.distance, context, *way))
             return len(linked), hits
         ids, distances = index.search(vector, n, where=where)
         return len(ids), [
@@ -174,20 +174,6 @@ class Ranker:
             age_unit=self.age_unit,
             told=told,
         )
-
-    def _ranked(
-        self,
-        asker: str,
-        hits: list[Hit],
-        context: ScoringContext,
-        k: int,
-        distinct: Distinct | None,
-    ) -> list[Hit]:
-        scorer = self.models.scorer_of(asker).scorer
-        if scorer is None:
-            scorer = _BY_SIMILARITY if self.edge_boost is None else _BY_EDGES
-        context = replace(context, doubted=self._doubted(hits))
-        return scorer.rank(hits, context, k, distinct=self._mark(distinct))
 
     def _doubted(self, hits: list[Hit]) -> dict[int, float]:
         """Return the trust in hits whose sources are not fully trusted, by node."""

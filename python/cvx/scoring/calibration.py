@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cvx.arguments import checked, whole
 from cvx.errors import InvalidInputError
 from cvx.statistics import Estimate, Floats, bootstrap, wilson
 from cvx.store import Record
@@ -82,6 +83,7 @@ class Calibration:
         }
 
 
+@checked(bins=whole(1), resamples=whole(1))
 def calibration(
     predicted: npt.ArrayLike,
     happened: npt.ArrayLike,
@@ -128,8 +130,6 @@ def calibration(
     (0.16, 0.0, 2)
     """
     p, y, member = _checked(predicted, happened, groups)
-    if bins < 1 or resamples < 1:
-        raise InvalidInputError(f"bins {bins}, resamples {resamples}: give at least 1 of each")
     # Each edge is the number nearest to it, as 0.3 is: a prediction of 0.3 lies in [0.3, 0.4).
     edges = np.arange(bins + 1) / bins
     place = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, len(edges) - 2)

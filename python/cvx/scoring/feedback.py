@@ -50,9 +50,9 @@ class FeedbackRanker:
     shipped : ndarray of shape (d,), float64
         Their weights, of which a difference of 1 is one of log-odds.
     weights : ndarray of shape (d,), float64
-        What they became; by default as shipped.
+        What they became; at first as shipped.
     precision : ndarray of shape (d, d), float64
-        How sure that is; by default 1 a weight.
+        How sure that is; at first 1 a weight.
     waiting : list of ndarray of shape (p, d)
         Differences between what helped and what did not, a list each, not yet learned from.
     judged : list of (float, float)
@@ -66,17 +66,12 @@ class FeedbackRanker:
 
     names: tuple[str, ...]
     shipped: Floats
-    weights: Floats = field(default_factory=lambda: np.zeros(0))
-    precision: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    weights: Floats
+    precision: Floats
     waiting: list[Floats] = field(default_factory=list)
     judged: list[tuple[float, float]] = field(default_factory=list)
     asked: list[tuple[list[str], list[int]]] = field(default_factory=list)
     helped: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if not self.weights.size:
-            self.weights = self.shipped.copy()
-            self.precision = _RIDGE * np.eye(len(self.names))
 
     @property
     def trusted(self) -> bool:
@@ -100,7 +95,8 @@ class FeedbackRanker:
     @classmethod
     def beside(cls, weights: Mapping[str, float]) -> Self:
         """Return one that has learned nothing yet."""
-        return cls(tuple(weights), _in_odds(weights))
+        shipped = _in_odds(weights)
+        return cls(tuple(weights), shipped, shipped.copy(), _RIDGE * np.eye(len(weights)))
 
     def offsets(
         self, columns: Mapping[str, Floats], words: Collection[str], events: npt.NDArray[np.int64]
@@ -201,11 +197,10 @@ class FeedbackRanker:
         question = ([*words], [*helped])
         self.asked = [one for one in self.asked if (list(one[0]), list(one[1])) != question]
         pairs = _differences(good, np.concatenate([bad, unseen]))
-        waits = (at for at, one in enumerate(self.waiting) if np.array_equal(one, pairs))
-        place = next(waits, None)
-        if place is None:
+        waits = [at for at, one in enumerate(self.waiting) if np.array_equal(one, pairs)]
+        if not waits:
             return not len(pairs)
-        del self.waiting[place]
+        del self.waiting[waits[0]]
         elsewhere = {event for _, events in self.asked for event in events}
         gone = {*helped} - elsewhere
         self.helped = [one for one in self.helped if one not in gone]

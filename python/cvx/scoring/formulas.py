@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import a_share, above_zero
+from cvx.arguments import a_share, above_zero, check_fields, checked, number
 from cvx.errors import InvalidInputError
 from cvx.statistics import Beta
 from cvx.types import Clock
@@ -44,8 +44,7 @@ class Decay:
     rate: float
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.rate < math.inf:
-            raise InvalidInputError(f"the rate of decay is {self.rate}: give 0 or more")
+        check_fields(self, rate=number(0.0))
 
     @classmethod
     def of_half_life(cls, half_life: float) -> Self:
@@ -69,8 +68,7 @@ class Decay:
 
     def __call__(self, age: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return the weight at each age, of the same shape, in [0, 1]."""
-        past = np.maximum(np.asarray(age, dtype=np.float64), 0.0)
-        return np.asarray(np.exp(-self.rate * past))
+        return self.slowed(0.0, age)
 
     def slowed(self, importance: npt.ArrayLike, age: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return the weight where importance slows decay: exp(-rate * (1 - importance) * age).
@@ -274,6 +272,7 @@ def evidence_posterior(
     return Beta(wins + strength * mean, max(losses, 0.0) + strength * (1.0 - mean))
 
 
+@checked(goal_relevance=a_share, emotional_impact=a_share, novelty=a_share)
 def importance(goal_relevance: float, emotional_impact: float, novelty: float) -> float:
     """Return how much something is worth remembering, in [0, 1].
 
@@ -294,11 +293,4 @@ def importance(goal_relevance: float, emotional_impact: float, novelty: float) -
     >>> importance(1.0, 0.5, 0.0)
     0.55
     """
-    given = {
-        "goal_relevance": goal_relevance,
-        "emotional_impact": emotional_impact,
-        "novelty": novelty,
-    }
-    for name, value in given.items():
-        a_share(name, value)
     return 0.4 * goal_relevance + 0.3 * emotional_impact + 0.3 * novelty

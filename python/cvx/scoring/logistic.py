@@ -87,11 +87,9 @@ def fit_logistic(
     total, wins = float(weight.sum()), float(weight @ y)
     d = x.shape[1]
     if not len(y) or y.min() == y.max():
-        odds = math.log((wins + 1.0) / (total - wins + 1.0))
+        odds = float(np.clip(math.log((wins + 1.0) / (total - wins + 1.0)), -bound, bound))
         never = np.zeros(d, dtype=bool)
-        return LogisticFit(
-            np.zeros(d), np.ones(d), np.zeros(d), _cut(odds, bound), never, one_sided=True
-        )
+        return LogisticFit(np.zeros(d), np.ones(d), np.zeros(d), odds, never, one_sided=True)
     mean = weight @ x / total
     spread = np.sqrt(weight @ (x - mean) ** 2 / total)
     constant = spread <= _CONSTANT * np.maximum(1.0, np.abs(mean))
@@ -100,7 +98,8 @@ def fit_logistic(
     likeliest, intercept = maximum_likelihood(varying, y, weight, penalty=strength)
     coefficients = np.zeros(d)
     coefficients[~constant] = np.clip(likeliest, -bound, bound)
-    return LogisticFit(mean, scale, coefficients, _cut(intercept, bound), constant, one_sided=False)
+    intercept = float(np.clip(intercept, -bound, bound))
+    return LogisticFit(mean, scale, coefficients, intercept, constant, one_sided=False)
 
 
 def maximum_likelihood(
@@ -145,10 +144,6 @@ def maximum_likelihood(
         if np.abs(step).max() <= _STILL * (1.0 + np.abs(at).max()):
             break
     return at[:-1], float(at[-1])
-
-
-def _cut(value: float, bound: float) -> float:
-    return max(-bound, min(bound, value))
 
 
 def warn_of(fit: LogisticFit, n: int, names: Sequence[object]) -> None:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import above_zero, among
+from cvx.arguments import above_zero, among, check_fields, checked, whole
 from cvx.errors import InvalidInputError
 from cvx.scoring.logistic import fit_logistic, sigmoid
 from cvx.statistics import Floats, bootstrap, ratio
@@ -42,10 +42,7 @@ class PlackettLuce:
     temperature: float = 0.1
 
     def __post_init__(self) -> None:
-        if not self.temperature > 0:
-            raise InvalidInputError(
-                f"temperature is {self.temperature}: give one above 0, or do not sample"
-            )
+        check_fields(self, temperature=above_zero)
 
     def draw(
         self, hits: Sequence[Hit], k: int, decision: int = 0
@@ -73,13 +70,17 @@ class PlackettLuce:
         worth = np.array([hit.score for hit in hits]) / self.temperature
         drawn, chances = list[Hit](), list[float]()
         while left and len(drawn) < k:
-            some = worth[left]
-            weights = np.exp(some - some.max())
-            odds = weights / weights.sum()
+            odds = _shares(worth[left])
             at = int(random.choice(len(left), p=odds))
             chances.append(float(odds[at]))
             drawn.append(hits[left.pop(at)])
         return drawn, tuple(chances)
+
+
+def _shares(worth: Floats) -> Floats:
+    """Return the chance of each to be put first: exp(worth) / sum."""
+    weights = np.exp(worth - worth.max())
+    return np.asarray(weights / weights.sum())
 
 
 def drawn_from(pool: Sequence[Hit], drawn: Sequence[Hit], chances: Sequence[float]) -> Drawn | None:
@@ -199,13 +200,12 @@ def plackett_luce(weights: Sequence[float], temperature: float = 1.0) -> Policy:
             raise InvalidInputError(
                 f"{len(w)} weights for {features.shape[1]} features: give one each"
             )
-        scores = features @ w / heat
-        shares = np.exp(scores - scores.max())
-        return np.asarray(shares / shares.sum())
+        return _shares(features @ w / heat)
 
     return policy
 
 
+@checked(method=among("ips", "snips", "dr"), resamples=whole(1))
 def off_policy_value(
     log: Sequence[LoggedChoice],
     policy: Policy,
@@ -255,9 +255,8 @@ def off_policy_value(
     >>> round(found.value, 2)
     0.99
     """
-    among("ips", "snips", "dr")("method", method)
     groups = np.array([one.group for one in log])
-    names = np.unique(groups)
+    names, member = np.unique(groups, return_inverse=True)
     if len(names) < 2:
         raise InvalidInputError(f"the log has {len(names)} groups: give at least two")
     chances = [policy(one.features) for one in log]
@@ -270,7 +269,6 @@ def off_policy_value(
         parts, norm = expected + weights * (rewards - predicted), np.ones(len(log))
     else:
         parts, norm = weights * rewards, weights if method == "snips" else np.ones(len(log))
-    member = np.searchsorted(names, groups)
     sums = np.column_stack([np.bincount(member, parts), np.bincount(member, norm)])
     # A resample in which the policy would have chosen nothing that was logged says nothing.
     low, high = bootstrap(sums, ratio, resamples=resamples, seed=seed)

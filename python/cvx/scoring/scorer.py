@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import among
+from cvx.arguments import among, checked, some_weights
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.index import recall_columns
 from cvx.scoring.formulas import NEUTRAL_REWARD, recency_weight
@@ -100,6 +100,7 @@ def check_weights(weights: Mapping[str, float]) -> None:
             raise InvalidInputError(f"the weight of {name!r} is {weight}: give a finite number")
 
 
+@checked(mode=among(*MODES))
 def score_columns(
     columns: Mapping[str, Column],
     weights: Mapping[str, float],
@@ -142,7 +143,6 @@ def score_columns(
     [0.9, 1.0]
     """
     check_weights(weights)
-    among(*MODES)("mode", mode)
     if trust is not None and mode == "log-product":
         columns, weights = {**columns, "trust": trust}, {**weights, "trust": 1.0}
     names = tuple(name for name, weight in weights.items() if weight)
@@ -263,21 +263,17 @@ def _recency(hit: Hit, context: ScoringContext) -> float:
     return recency_weight(age / context.age_unit)
 
 
-def _region_match(hit: Hit, context: ScoringContext) -> float:
-    return float(context.region is not None and context.region_of(hit) == context.region)
-
-
-def _task_match(hit: Hit, context: ScoringContext) -> float:
-    return float(context.task_type is not None and context.task_of(hit) == context.task_type)
-
-
 FEATURES: Mapping[str, Feature] = {
     "similarity": lambda hit, _: math.exp(-hit.distance),
     "recency": _recency,
     "reward": lambda hit, _: NEUTRAL_REWARD if hit.reward is None else hit.reward,
-    "region_match": _region_match,
+    "region_match": lambda hit, context: float(
+        context.region is not None and context.region_of(hit) == context.region
+    ),
     "usage_success": lambda hit, context: context.usage_of(hit),
-    "task_match": _task_match,
+    "task_match": lambda hit, context: float(
+        context.task_type is not None and context.task_of(hit) == context.task_type
+    ),
     "action_success": lambda hit, context: context.action_success(hit),
 }
 
@@ -344,14 +340,12 @@ class Scorer:
         if not 0 < floor < 1:
             raise InvalidInputError(f"floor is {floor}: give one between 0 and 1")
         self.features: dict[str, Feature] = {**FEATURES, **(features or {})}
-        self.weights = dict(DEFAULT_WEIGHTS if weights is None else weights)
-        for name, weight in self.weights.items():
-            if name not in self.features:
-                raise UnknownError(
-                    f"there is no feature {name!r}: this scorer has {', '.join(self.features)}"
-                )
-            if not math.isfinite(weight):
-                raise InvalidInputError(f"the weight of {name!r} is {weight}: give a number")
+        self.weights = some_weights("weights", DEFAULT_WEIGHTS if weights is None else weights)
+        strange = next((name for name in self.weights if name not in self.features), None)
+        if strange is not None:
+            raise UnknownError(
+                f"there is no feature {strange!r}: this scorer has {', '.join(self.features)}"
+            )
         self.mode: Mode = among(*MODES)("mode", mode)
         self.floor = floor
         self.names = tuple(name for name, weight in self.weights.items() if weight)
@@ -366,9 +360,8 @@ class Scorer:
             name: np.array([feature(hit, context) for hit in hits], dtype=np.float64)
             for name, feature in ((name, self.features[name]) for name in self.names)
         }
-        trust = None
-        if context.doubted:
-            trust = np.array([context.doubted.get(hit.node, 1.0) for hit in hits])
+        told = [context.doubted.get(hit.node, 1.0) for hit in hits] if context.doubted else None
+        trust = None if told is None else np.array(told)
         if not columns:
             nothing, zeros = np.zeros((len(hits), 0)), np.zeros(len(hits))
             return Scored((), nothing, np.zeros(0), nothing, zeros, zeros)

@@ -241,7 +241,12 @@ class UsageTracker:
         """
         chosen = self._parts if counts is None else {whose: counts}
         write.set_usage(
-            (_to_text(context, name), _stored(n.retrieved), _stored(n.followed), _stored(n.helped))
+            (
+                _compact(use_context(context, *name)),
+                _stored(n.retrieved),
+                _stored(n.followed),
+                _stored(n.helped),
+            )
             for name, part in chosen.items()
             for context, n in part.items()
         )
@@ -251,8 +256,8 @@ class UsageTracker:
         if anew:
             self._parts.clear()
         for text, *count in record.usage():
-            context, whose = _from_text(text)
-            self._parts.setdefault(whose, {})[context] = UsageCount(*count)
+            context, *whose = whose_use(json.loads(text))
+            self._parts.setdefault(Whose(*whose), {})[_from_json(context)] = UsageCount(*count)
 
 
 def use_posterior(
@@ -304,15 +309,6 @@ def _stored(count: float) -> float:
 
 
 _compact = json.JSONEncoder(separators=(",", ":")).encode
-
-
-def _to_text(context: Hashable, whose: Whose) -> str:
-    return _compact(use_context(context, *whose))
-
-
-def _from_text(text: str) -> tuple[Hashable, Whose]:
-    context, *whose = whose_use(json.loads(text))
-    return _from_json(context), Whose(*whose)
 
 
 def _from_json(value: object) -> Hashable:

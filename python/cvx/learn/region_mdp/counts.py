@@ -14,25 +14,21 @@ from collections.abc import (
 )
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from cvx.index import RawIndex
 from cvx.learn.region_mdp.trajectories import (
     SUCCESS,
     UNKNOWN,
     Trajectory,
     end_of,
-    locate_by_vector,
     vector_of,
 )
 from cvx.learn.transition_counts import Counts
 from cvx.statistics import Beta, backed_off
 from cvx.types import Vector
-
-if TYPE_CHECKING:
-    from cvx.index import RawIndex
-
 
 ANYWHERE = -1
 
@@ -169,7 +165,7 @@ class AskerCounts:
     prior_strength : float, default 2.0
         How many trials the more general context is worth; above 0.
     parts : sequence of ReaderCounts
-        Of the episodes that the asker may read; they may go on counting.
+        Of the episodes that the asker may read; once they count on, make another one.
     """
 
     def __init__(self, prior_strength: float, parts: Sequence[ReaderCounts]) -> None:
@@ -225,10 +221,6 @@ class AskerCounts:
             self._best[family] = best_template(tally)
         return self._best[family]
 
-    def forget_best(self) -> None:
-        """Choose the best anew: something was counted, or taken back."""
-        self._best.clear()
-
 
 def best_template(tally: Tally) -> tuple[tuple[str, ...], float]:
     """Return the template with the best Beta(1, 1) mean of success, and how often it was tried.
@@ -279,7 +271,7 @@ class RegionCounts:
         The same without the steps that are away.
     """
 
-    def __init__(self, index: RawIndex, level: int, reading: Reading, away: Set[int]) -> None:
+    def __init__(self, index: RawIndex, level: int, reading: Reading, away: set[int]) -> None:
         self.index = index
         self.level = level
         self.reading = reading
@@ -342,8 +334,26 @@ class RegionCounts:
     def locate(
         self, nodes: Sequence[int], vectors: Sequence[Vector | None]
     ) -> Sequence[int | None]:
-        """Return the region of each node, None for one without a vector."""
-        return locate_by_vector(self.index, self.assign, self.hubs, nodes, vectors)
+        """Return the region of each node as ``region_assignments`` would.
+
+        None for a node without a vector, or one that was deleted. A hub lies in its own region,
+        also where another one is as near.
+        """
+        found: list[int | None] = [None] * len(nodes)
+        places: list[int] = []
+        rows: list[Vector] = []
+        for place, (node, given) in enumerate(zip(nodes, vectors, strict=True)):
+            if node in self.hubs:
+                found[place] = node
+                continue
+            vector = vector_of(self.index, node) if given is None else given
+            if vector is not None:
+                places.append(place)
+                rows.append(vector)
+        if rows:
+            for place, region in zip(places, self.assign(rows), strict=True):
+                found[place] = region
+        return found
 
     def places(self, region: int) -> list[Place]:
         """Return the region and the larger ones around it, smallest first, as (level, region)."""
@@ -400,10 +410,9 @@ class RegionCounts:
         part = self._parts.get(trajectory.readers)
         if part is None:
             part = self._parts[trajectory.readers] = ReaderCounts(self.reading)
-            self._known.clear()
         part.count(trajectory, self.places, times)
-        for known in self._known.values():
-            known.forget_best()
+        # What was chosen as the best of these counts is chosen anew.
+        self._known.clear()
 
     def known(self, readers: Collection[str] | None) -> AskerCounts:
         """Return what an asker may know: what was counted of the episodes that it may read.

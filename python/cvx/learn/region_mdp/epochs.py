@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from cvx.arguments import among
-from cvx.errors import InvalidInputError, StaleRegionsError
+from cvx.arguments import among, number
+from cvx.errors import StaleRegionsError
+from cvx.index import RawIndex
 from cvx.learn.region_mdp.counts import Reading, RegionCounts
 from cvx.learn.region_mdp.trajectories import (
     EpisodeLike,
@@ -16,9 +17,6 @@ from cvx.learn.region_mdp.trajectories import (
     read_trajectory,
     vector_of,
 )
-
-if TYPE_CHECKING:
-    from cvx.index import RawIndex
 
 # A slice is bounded by work, never by time, so that two runs are alike (rfc 0016). The bounds were
 # set by hand, for closes within 20 ms at 10,000 events.
@@ -62,16 +60,14 @@ class Epochs:
         on_stale: Literal["relearn", "gradual", "error"],
         pace: float,
     ) -> None:
-        if not 2.0 <= pace < math.inf:
-            # At 1 the steps to be placed anew would grow as fast as they are placed.
-            raise InvalidInputError(f"pace is {pace}: give at least 2")
         self.index = index
         self.level = level
         self.reading = reading
         self.on_stale = among("relearn", "gradual", "error")("on_stale", on_stale)
-        self.pace = pace
+        # At 1 the steps to be placed anew would grow as fast as they are placed.
+        self.pace = number(2.0)("pace", pace)
         self.away: set[int] = set()
-        self.now = self._blank()
+        self.now = self.blank()
         # Of the epoch in force, while episodes are placed anew; of the one before, while it goes.
         self._next: RegionCounts | None = None
         self._retired: RegionCounts | None = None
@@ -99,25 +95,23 @@ class Epochs:
             if counts is not None and nodes:
                 counts.recount(nodes)
 
-    def _blank(self) -> RegionCounts:
+    def blank(self, away: Iterable[int] | None = None) -> RegionCounts:
+        """Return empty counts of the present regions, which leave out these nodes.
+
+        By default those that are left out so far, and whatever is from now on.
+        """
         wanted, levels = self.level, self.index.region_levels
         level = (
             default_level(self.index)
             if wanted is None
             else max((at for at in levels if at <= wanted), default=0)
         )
-        return RegionCounts(self.index, level, self.reading, self.away)
-
-    def begin(self, away: Iterable[int]) -> RegionCounts:
-        """Return empty counts of the present regions, which leave out these nodes."""
-        counts = self._blank()
-        counts.away = set(away)
-        return counts
+        out = self.away if away is None else set(away)
+        return RegionCounts(self.index, level, self.reading, out)
 
     def turn_to(self, counts: RegionCounts) -> None:
         """Answer from other counts, and leave out what they do."""
-        self.now, self._next, self.away = counts, None, set(counts.away)
-        counts.away = self.away
+        self.now, self._next, self.away = counts, None, counts.away
 
     def fresh(self) -> RegionCounts:
         """Return the counts to answer from: learned anew where they have to be.
@@ -132,7 +126,7 @@ class Epochs:
         if counts.current and not gone:
             return counts
         if not counts.trajectories:
-            self.now, self._next = self._blank(), None
+            self.now, self._next = self.blank(), None
         elif self.on_stale == "error":
             raise StaleRegionsError(
                 f"learned on regions of epoch {counts.epoch}, the index is at "
@@ -144,7 +138,7 @@ class Epochs:
 
     def relearn(self) -> None:
         """Learn all remembered episodes again on the present regions; deleted nodes drop out."""
-        counts = self._blank()
+        counts = self.blank()
         for trajectory in self.now.trajectories:
             self._place(trajectory, counts)
         self.now, self._next = counts, None
@@ -180,7 +174,7 @@ class Epochs:
         if self.now.current:
             return
         if self._next is None or not self._next.current:
-            self._next = self._blank()
+            self._next = self.blank()
         coming, trajectories = self._next, self.now.trajectories
         while steps > 0 and len(coming.trajectories) < len(trajectories):
             trajectory = trajectories[len(coming.trajectories)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -163,18 +163,15 @@ def action_effect(
     """
     strata: dict[str | None, list[int]] = {}
     for trajectory in trajectories:
-        if task_type is not None and trajectory.task_type != task_type:
-            continue
-        if region is not None and region not in trajectory.regions:
-            continue
-        won = trajectory.won(success_above)
-        if won is None:
+        won, family = trajectory.won(success_above), trajectory.task_type
+        elsewhere = region is not None and region not in trajectory.regions
+        if won is None or elsewhere or task_type not in (None, family):
             continue
         taken = any(
             kind == action and (region is None or at == region)
             for kind, at in zip(trajectory.actions, trajectory.regions, strict=True)
         )
-        cell = strata.setdefault(trajectory.task_type, [0, 0, 0, 0])
+        cell = strata.setdefault(family, [0, 0, 0, 0])
         cell[2 * taken] += 1
         cell[2 * taken + 1] += won
     both = [cell for cell in strata.values() if cell[0] and cell[2]]
@@ -305,7 +302,7 @@ def _believed(estimate: Estimate) -> tuple[float, float, float, float, float]:
 
 
 def _places(mdp: RegionMDP, task_type: str | None) -> dict[int, float]:
-    sums: dict[int, list[float]] = {}
+    when: defaultdict[int, list[float]] = defaultdict(list)
     for trajectory in mdp.trajectories:
         if task_type is None or trajectory.task_type == task_type:
             last = max(len(trajectory.nodes) - 1, 1)
@@ -313,7 +310,5 @@ def _places(mdp: RegionMDP, task_type: str | None) -> dict[int, float]:
                 zip(trajectory.regions, trajectory.actions, strict=True)
             ):
                 if action is not None:
-                    cell = sums.setdefault(region, [0.0, 0])
-                    cell[0] += place / last
-                    cell[1] += 1
-    return {region: total / n for region, (total, n) in sums.items()}
+                    when[region].append(place / last)
+    return {region: sum(places) / len(places) for region, places in when.items()}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from cvx.arguments import above_zero, among, wrong
 from cvx.errors import InvalidInputError, StaleRegionsError, UnknownError
+from cvx.index import RawIndex
 from cvx.learn.region_mdp.counts import (
     ANYWHERE,
     AskerCounts,
@@ -40,9 +41,6 @@ from cvx.learn.region_mdp.trajectories import (
 )
 from cvx.statistics import Dirichlet
 from cvx.types import Vector
-
-if TYPE_CHECKING:
-    from cvx.index import RawIndex
 
 
 class RegionMDP:
@@ -556,7 +554,7 @@ class RegionMDP:
         try:
             learned_on, epoch = (data["level"], data["hubs"]), data["epoch"]
             trajectories = [Trajectory(**trajectory) for trajectory in data["traces"]]
-            counts = self._epochs.begin(data.get("left_out", ()))
+            counts = self._epochs.blank(data.get("left_out", ()))
             found = counts.level, counts.checksum()
             told = data.get("counts")
             for trajectory in trajectories:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from cvx.errors import UnknownError
+from cvx.index import RawIndex
 from cvx.store.namespaces import least_visible, owner, readers
 from cvx.types import DEFAULT_NAMESPACE, Episode, Event, Vector, task_of_tags
-
-if TYPE_CHECKING:
-    from cvx.index import RawIndex
 
 SUCCESS, FAILURE, UNKNOWN = -1, -2, -3
 """Where the last step of an episode leads: regions are node ids and never negative."""
@@ -245,23 +243,18 @@ def read_trajectory(
     outcome = None if given is None else float(given)
     own: Sequence[Event] = getattr(episode, "steps", ())
     namespace = getattr(episode, "namespace", DEFAULT_NAMESPACE)
-    vectors: list[Vector | None]
+    rows: list[tuple[int, str | None, float | None, Vector | None]]
     if own and all(step.node is not None for step in own):
-        nodes = [int(step.node) for step in own if step.node is not None]
-        actions = [step.action for step in own]
-        rewards = [step.reward for step in own]
-        vectors = [step.vector for step in own]
+        rows = [(int(s.node), s.action, s.reward, s.vector) for s in own if s.node is not None]
     else:
         steps = index.trajectory(episode.entity_id, namespace=namespace or None)
-        nodes = [int(step.node_id) for step in steps]
-        actions = [step.action for step in steps]
-        rewards = [step.reward if outcome is None else None for step in steps]
-        vectors = [None] * len(nodes)
+        kept = [step.reward if outcome is None else None for step in steps]
+        rows = [(s.node_id, s.action, r, None) for s, r in zip(steps, kept, strict=True)]
     trajectory = Trajectory(
         task_type=getattr(episode, "task_type", None),
-        nodes=nodes,
-        actions=[None if action is None else classify(action) for action in actions],
-        rewards=[outcome if reward is None else reward for reward in rewards],
+        nodes=[node for node, *_ in rows],
+        actions=[None if action is None else classify(action) for _, action, *_ in rows],
+        rewards=[outcome if reward is None else reward for _, _, reward, _ in rows],
         regions=[],
         outcome=outcome,
         readers=readers(namespace, least_visible(step.visibility for step in own))
@@ -269,7 +262,7 @@ def read_trajectory(
         else namespace,
         trust=min((step.trust for step in own), default=1.0),
     )
-    return trajectory.placed(locate(nodes, vectors))
+    return trajectory.placed(locate(trajectory.nodes, [vector for *_, vector in rows]))
 
 
 def timelines(index: RawIndex, nodes: Iterable[int]) -> list[Episode]:
@@ -309,44 +302,6 @@ def timelines(index: RawIndex, nodes: Iterable[int]) -> list[Episode]:
             )
         )
     return episodes
-
-
-def locate_by_vector(
-    index: RawIndex,
-    assign: Callable[[Sequence[Vector]], Sequence[int]],
-    hubs: Container[int],
-    nodes: Sequence[int],
-    vectors: Iterable[Vector | None],
-) -> list[int | None]:
-    """Return the region of each node as ``region_assignments`` would.
-
-    Parameters
-    ----------
-    assign : callable
-        From vectors to the regions they lie in.
-    hubs : container of int
-        The hubs of the level: a hub lies in its own region, also where another one is as near.
-
-    Returns
-    -------
-    list of (int or None)
-        ``None`` for a node without a vector, or one that was deleted.
-    """
-    found: list[int | None] = [None] * len(nodes)
-    places: list[int] = []
-    rows: list[Vector] = []
-    for place, (node, given) in enumerate(zip(nodes, vectors, strict=True)):
-        if node in hubs:
-            found[place] = node
-            continue
-        vector = vector_of(index, node) if given is None else given
-        if vector is not None:
-            places.append(place)
-            rows.append(vector)
-    if rows:
-        for place, region in zip(places, assign(rows), strict=True):
-            found[place] = region
-    return found
 
 
 def vector_of(index: RawIndex, node: int) -> Vector | None:
