@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,6 @@ from cvx.recall.context import Context, Served, events_of
 from cvx.recall.corpus import Corpus
 from cvx.recall.floor import shipped_floor
 from cvx.recall.pipeline import (
-    ExternalCalls,
     RecallEngine,
     RecallResult,
     hits_of,
@@ -62,6 +61,7 @@ from cvx.store.history import Versions
 from cvx.store.lock import Tail
 from cvx.types import Cue, Decision, Event, Hit, IntArray, Source, Vector, Where
 
+T = TypeVar("T")
 Sources: TypeAlias = Sequence[str] | Mapping[str, Source | None]
 
 
@@ -126,41 +126,38 @@ class RecallVerbs:
         self._shared = shared
         self._corpus: Corpus | None = None
         self._versions = shared.versions
-        # The end of the journal, when it was set or tuned and for which embedder, and what it is.
-        self._pipeline: tuple[Tail | None, object, Pipeline] | None = None
         # By number: what was recalled, and is written down if feedback follows.
         self._open: OrderedDict[int, _Shown] = OrderedDict()
-        # By name of the state: the end of the journal, when it was stored, with its checksum, and
-        # what is made of it.
-        self._learned: dict[str, tuple[Tail | None, list[tuple[Any, ...]], Any]] = {}
-        # By namespace: what feedback taught but for memories in quarantine, as of a journal's end.
-        self._believed: dict[str, tuple[Tail | None, FeedbackRanker]] = {}
+        # By name: the end of the journal, what was made of the record then, and of what of it.
+        self._known: dict[str, tuple[Tail | None, object, Any]] = {}
         # By namespace: the last cue's hash, its turn, and how many turns it was asked.
         self._asked: dict[str, tuple[str, int, int]] = {}
 
     @property
     def pipeline(self) -> Pipeline:
         """What was set or tuned last, by any process, else the default."""
-        record, known, tail = self._shared.record, self._pipeline, self._tail()
-        if known is None or tail is None or known[0] != tail:
-            when = stored_at(record), record.meta("embedder")
-            same = known is not None and known[1] == when
-            known = tail, when, known[2] if known and same else self._stored(when[0])
-            self._pipeline = known
-        return known[2]
+        record = self._shared.record
+        return self._as_of_now(
+            NAME, lambda: (stored_at(record), record.meta("embedder")), self._stored
+        )
 
-    def _tail(self) -> Tail | None:
-        """Return the end of the journal, None while what it tells may be taken back.
+    def _as_of_now(self, name: str, stamp: Callable[[], object], made: Callable[[], T]) -> T:
+        """Return what is made of the record: anew where the journal went on and its stamp changed.
 
-        A change of a row tells the journal what was there before: it ends the same where another
-        one follows at the same place.
+        While what the journal tells may be taken back, the stamp is looked at each time.
         """
-        record = self._shared.record
-        return None if record.writing else record.tail()
+        record, known = self._shared.record, self._known.get(name)
+        tail = None if record.writing else record.tail()
+        if known is None or tail is None or known[0] != tail:
+            now = stamp()
+            what = known[2] if known is not None and known[1] == now else made()
+            known = self._known[name] = tail, now, what
+        found: T = known[2]
+        return found
 
-    def _stored(self, when: int | None) -> Pipeline:
+    def _stored(self) -> Pipeline:
         record = self._shared.record
-        preset = preset_of(record) if when is None else None
+        preset = preset_of(record) if stored_at(record) is None else None
         return fitted(preset or stored(record), record)
 
     def plan(
@@ -262,9 +259,9 @@ class RecallVerbs:
             with record.transaction() as write:
                 write.set_state(NAME, state)
                 when = write.recorded
-        made = when, record.meta("embedder")
+        stamp = when, record.meta("embedder")
         # Another process may have set it since: at the next use that is looked up.
-        self._pipeline = None, made, fitted(pipeline, record)
+        self._known[NAME] = None, stamp, fitted(pipeline, record)
 
     def engine(self) -> RecallEngine:
         """Return what a recall stands on."""
@@ -276,11 +273,12 @@ class RecallVerbs:
                 self._restore(self._corpus)
         own = isinstance(shared.embedder, OwnVectors)
         embed = None if own else partial(embed_query, shared.embedder)
-        external = ExternalCalls(embed, shared.checked, shared.calls)
         return RecallEngine(
             self._corpus,
             lambda: shared.index,
-            external,
+            embed,
+            shared.checked,
+            shared.calls,
             shared.now,
             shared.noted.used,
             self.learned,
@@ -328,39 +326,36 @@ class RecallVerbs:
         made = self._taught(namespace)
         if made is None:
             return None
-        record = self._shared.record
-        tail, known = self._tail(), self._believed.get(namespace)
-        if known is None or tail is None or known[0] != tail:
-            doubted = record.query(
-                "SELECT event_id FROM events JOIN json_each(?) ON value = event_id"
-                " WHERE state = 'quarantined'",
-                (json.dumps(made.helped),),
-            )
-            believed = made.without({one for (one,) in doubted}) if doubted else made
-            known = self._believed[namespace] = tail, believed
-        return known[1]
+        return self._as_of_now(f"believed:{namespace}", object, partial(self._believed, made))
+
+    def _believed(self, taught: FeedbackRanker) -> FeedbackRanker:
+        """Return what was taught, but for memories in quarantine."""
+        doubted = self._shared.record.query(
+            "SELECT event_id FROM events JOIN json_each(?) ON value = event_id"
+            " WHERE state = 'quarantined'",
+            (json.dumps(taught.helped),),
+        )
+        return taught.without({one for (one,) in doubted}) if doubted else taught
 
     def _taught(self, namespace: str) -> FeedbackRanker | None:
         """Return all that feedback taught of the recalls of a namespace."""
-        made: FeedbackRanker | None = self._kept(f"{NAME}:{namespace}", FeedbackRanker.from_dict)
-        return made
+        return self._kept(f"{NAME}:{namespace}", FeedbackRanker.from_dict)
 
     def failing(self, namespace: str) -> Mapping[str, str]:
         """Return the sources that a namespace is not shown, each with the reason."""
         name = f"{SOURCES}{namespace}"
         return self._kept(name, lambda told: Reputation.from_dict(told).left_out()) or {}
 
-    def _kept(self, name: str, made: Callable[[Mapping[str, Any]], Any]) -> Any:
+    def _kept(self, name: str, made: Callable[[Mapping[str, Any]], T]) -> T | None:
         """Return what is made of a state of the record, made anew when it has changed."""
-        record = self._shared.record
-        known, tail = self._learned.get(name), self._tail()
-        if known is None or tail is None or known[0] != tail:
-            # An erase takes words out of it, and leaves the time.
-            when = record.query("SELECT recorded, crc FROM model_state WHERE name = ?", (name,))
-            same = known is not None and known[1] == when
-            what = known[2] if known and same else self._shared.read_state(name, made)
-            known = self._learned[name] = tail, when, what
-        return known[2]
+        shared = self._shared
+        # An erase takes words out of it, and leaves the time.
+        changed = "SELECT recorded, crc FROM model_state WHERE name = ?"
+        return self._as_of_now(
+            name,
+            lambda: shared.record.query(changed, (name,)),
+            lambda: shared.read_state(name, made),
+        )
 
     def judge(self, write: Writer, namespace: str, change: Callable[[Reputation], object]) -> None:
         """Change what is known of the sources of a namespace, and store it."""
@@ -535,7 +530,7 @@ class RecallVerbs:
         trace, serving = recalled.trace, recalled.pipeline.serving
         self._notice_staleness(asker.namespace, recalled, serving.stale_after)
         number = shared.record.take_decision_number()
-        served = serving.serve(hits, k, recalled.cue.words(), trace, number)
+        served = serving.serve(hits, k, recalled.view.cue.words(), trace, number)
         told = (hit.event for hit in served.hits if hit.event is not None)
         shared.hand_out(asker.namespace, recalled.asked, told, served.fitted.text)
         decision = None
@@ -572,7 +567,7 @@ class RecallVerbs:
         trace = recalled.trace
         decision = Decision(
             number,
-            recalled.cue,
+            recalled.view.cue,
             tuple(served.shown),
             propensities=tuple(served.chances[at] for at in served.fitted.shown)
             if served.chances
@@ -632,7 +627,7 @@ def _to_serve(recalled: RecallResult, k: int | None, versions: Versions) -> list
     """Return the head of a ranking that may have room in a block."""
     order = recalled.ranking.order
     most = recalled.pipeline.serving.head(
-        recalled.view.lengths[recalled.ranking.table.rows[order]], k
+        recalled.view.corpus.lengths[recalled.ranking.table.rows[order]], k
     )
     return hits_of(recalled, order[:most].tolist(), versions)
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cvx.arguments import a_time, wrong
 from cvx.embed import Embedder
@@ -42,6 +42,7 @@ from cvx.validation import storable_text, storable_vector
 if TYPE_CHECKING:
     from cvx.memory.namespace_advisors import Advisors
 
+T = TypeVar("T")
 _MOST_HANDED_OUT = 10_000
 _LIKE_SECONDS = range(1_400_000_000, 2_100_000_000)
 """Seconds since 1970 of the years 2014 to 2036; as microseconds, half an hour of 1970."""
@@ -257,7 +258,7 @@ class Resources(Follower):
         """Return a vector that the index takes, or raise what is wrong with it."""
         return storable_vector("the vector", vector, self.dim, self.metric, self.kind.embedder)
 
-    def read_state(self, name: str, made: Callable[[Mapping[str, Any]], Any]) -> Any:
+    def read_state(self, name: str, made: Callable[[Mapping[str, Any]], T]) -> T | None:
         """Return what is made of a state of the record, None where there is none.
 
         Raises
@@ -303,24 +304,21 @@ class Resources(Follower):
                 if event.event_id is None or event.node is None or not event.text.strip():
                     continue
                 for reader in {namespace, event.namespace}:
-                    self._hand_out(reader, event.text, [event.node])
+                    self.hand_out_text(reader, event.text, [event.node])
                 told.append(event.node)
                 if not frozen:
                     self.noted.count(event.event_id)
             if block and told:
-                self._hand_out(namespace, block, told)
+                self.hand_out_text(namespace, block, told)
 
-    def hand_out_text(self, namespace: str, text: str, nodes: Sequence[int]) -> None:
-        """Note that a loop told a namespace a text that shows these nodes."""
-        with self.mutex:
-            self._hand_out(namespace, text, nodes)
-
-    def _hand_out(self, namespace: str, text: str, nodes: Iterable[int]) -> None:
+    def hand_out_text(self, namespace: str, text: str, nodes: Iterable[int]) -> None:
+        """Note that a namespace was told a text that shows these nodes."""
         key = digest(namespace, text)
-        self._handed_out[key] = tuple(nodes)
-        self._handed_out.move_to_end(key)
-        while len(self._handed_out) > _MOST_HANDED_OUT:
-            self._handed_out.popitem(last=False)
+        with self.mutex:
+            self._handed_out[key] = tuple(nodes)
+            self._handed_out.move_to_end(key)
+            while len(self._handed_out) > _MOST_HANDED_OUT:
+                self._handed_out.popitem(last=False)
 
     def told(self, namespace: str, text: str) -> list[int]:
         """Return the active events that a text was handed out from, to a namespace.

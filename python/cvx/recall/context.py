@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cvx.arguments import a_share, among, check_fields, whole
 from cvx.errors import InvalidInputError
 from cvx.escaping import html_text
 from cvx.recall.trace import Trace
@@ -123,8 +124,7 @@ class Dedupe:
     diversity: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.diversity <= 1.0:
-            raise InvalidInputError(f"diversity is {self.diversity}: give one in [0, 1]")
+        a_share("diversity", self.diversity)
         if self.near is not None and not self.near >= -1.0:
             raise InvalidInputError(f"near is {self.near}: give a cosine, or None")
 
@@ -243,12 +243,7 @@ class Serving:
     stale_after: int = 3
 
     def __post_init__(self) -> None:
-        if self.refresh not in _REFRESH:
-            raise InvalidInputError(
-                f"refresh is {self.refresh!r}: give one of {', '.join(_REFRESH)}"
-            )
-        if self.stale_after < 2:
-            raise InvalidInputError(f"stale_after is {self.stale_after}: give at least 2 turns")
+        check_fields(self, refresh=among(*_REFRESH), stale_after=whole(2))
 
     def head(self, lengths: IntArray, k: int | None) -> int:
         """Return how many of a ranking are looked at for k hits: some will be duplicates.

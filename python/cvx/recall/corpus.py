@@ -16,6 +16,7 @@ import numpy.typing as npt
 from cvx.recall.corpus_indexes import (
     NAMES_SQL,
     GrowingColumn,
+    Mask,
     NameIndex,
     Postings,
     Timelines,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 GAP_US = 30 * 60 * 1_000_000
 """Events of no session and no episode that lie further apart are not neighbours."""
 
-Mask = npt.NDArray[np.bool_]
 
 _PUBLIC = space("", "public")
 _MOST_TEXTS = 20_000

@@ -206,7 +206,7 @@ def _echoing(
     if len(asked) < _FEWEST_WORDS or not question or not (asking := asked & _ASKING):
         return out
     some = np.flatnonzero(holds & _of_small_sources(view, rows))
-    for at, text in zip(some.tolist(), view.texts(rows[some]), strict=True):
+    for at, text in zip(some.tolist(), view.corpus.texts(rows[some]), strict=True):
         held = asked.intersection(words_of(text))
         out[at] = len(held) >= _HELD * len(asked) and bool(asking & held)
     return out
@@ -244,7 +244,7 @@ def _crowding(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.bool_]:
     if len(asked) < least:
         return out
     some = np.flatnonzero(np.isin(codes, several) & _of_small_sources(view, rows))
-    told = dict(zip(some.tolist(), view.texts(rows[some]), strict=True))
+    told = dict(zip(some.tolist(), view.corpus.texts(rows[some]), strict=True))
     held = {at: asked.intersection(content_words(text)) for at, text in told.items()}
     for one, two in combinations(told, 2):
         if codes[one] == codes[two] and len(held[one] & held[two]) >= least:
@@ -258,7 +258,8 @@ def _enough(view: VisibleEvents, rows: IntArray) -> float:
     least = max(2, min(_AGAIN, len(asked)))
     codes = view.corpus.sources[rows]
     first, *others = (
-        asked.intersection(content_words(text)) for text in view.texts(rows[codes == codes[0]])
+        asked.intersection(content_words(text))
+        for text in view.corpus.texts(rows[codes == codes[0]])
     )
     if any(len(first & one) >= least for one in others):
         return _SECOND
@@ -312,8 +313,8 @@ class TypicalEvents:
         if at:
             new, near = rows[at], (vectors[at] @ self.vectors.T > self.nearest).mean(axis=1)
             found = np.clip((near - _NEAR) / (_VERY_NEAR - _NEAR), 0.0, 1.0)
-            long = np.flatnonzero(view.lengths[new] > self.long)
-            for place, text in zip(long.tolist(), view.texts(new[long]), strict=True):
+            long = np.flatnonzero(view.corpus.lengths[new] > self.long)
+            for place, text in zip(long.tolist(), view.corpus.texts(new[long]), strict=True):
                 words = len(set(words_of(text)) - self.common)
                 more = (words / self.rare - _MORE) / (_FAR_MORE - _MORE)
                 found[place] = max(found[place], min(max(more, 0.0), 1.0))
@@ -334,11 +335,11 @@ def typical_events(view: VisibleEvents) -> TypicalEvents:
         vectors = vectors_of(view, rows)
         likeness = vectors @ vectors.T
         np.fill_diagonal(likeness, -1.0)
-        held = [set(words_of(text)) for text in view.texts(rows)]
+        held = [set(words_of(text)) for text in view.corpus.texts(rows)]
         counts = Counter(word for words in held for word in words)
         common = frozenset(word for word, n in counts.items() if n >= _COMMON)
         rare = max(_quantile([len(words - common) for words in held], 0.95), 5.0)
-        long = _quantile(view.lengths[rows].tolist(), 0.9)
+        long = _quantile(view.corpus.lengths[rows].tolist(), 0.9)
         made = TypicalEvents(view.size, vectors, likeness.max(axis=1), common, rare, long)
     kept[spaces] = made
     return made

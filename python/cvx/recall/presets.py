@@ -96,7 +96,7 @@ def recency_column(
     slowed: bool,
 ) -> Columns:
     """Compute ``recency``."""
-    times = view.last_used(table.rows) if since == "used" else view.timestamps[table.rows]
+    times = view.last_used(table.rows) if since == "used" else view.corpus.timestamps[table.rows]
     age = (view.now - times).astype(np.float64)
     return {"recency": decay.slowed(_salience(table), age) if slowed else decay(age)}
 

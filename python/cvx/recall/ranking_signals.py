@@ -179,7 +179,8 @@ class Neighbourhood:
     """
 
     def __init__(self, question: Question, candidates: Candidates, view: VisibleEvents) -> None:
-        self.question, self.view, self.rows = question, view, candidates.rows
+        self.question, self.rows = question, candidates.rows
+        self.view, self.corpus = view, view.corpus
         self.near, self.places = view.neighbourhood(self.rows, REACH)
 
     @property
@@ -215,7 +216,7 @@ class Neighbourhood:
         """The candidates that are nearest to the cue, the longer words of each, and of all."""
         similar = self.view.similarity(self.rows)
         nearest = self.rows[np.argsort(-similar, kind="stable")[:_NEARBY]]
-        words = [_longer_words(text) for text in self.view.texts(nearest)]
+        words = [_longer_words(text) for text in self.corpus.texts(nearest)]
         return nearest, words, frozenset().union(*words)
 
     @cached_property
@@ -303,9 +304,9 @@ def content_signals(scene: Neighbourhood) -> tuple[dict[str, Column], Column]:
         view.similarity(scene.near),
         scene.holders,
         scene.idf,
-        view.asks,
-        view.lengths,
-        view.sessions,
+        view.corpus.asks,
+        view.corpus.lengths,
+        view.corpus.timelines.sessions,
     )
 
 
@@ -343,10 +344,10 @@ def form_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
         asks something itself.
     """
     wanted = scene.question.wanted
-    asks = scene.view.asks[scene.rows].astype(np.float64)
+    asks = scene.corpus.asks[scene.rows].astype(np.float64)
     if not wanted:
         return {"answers": np.zeros(scene.rows.size), "asks": asks}
-    forms = np.array([_forms_of(text) for text in scene.view.texts(scene.rows)], dtype=np.int64)
+    forms = np.array([_forms_of(text) for text in scene.corpus.texts(scene.rows)], dtype=np.int64)
     return {"answers": (forms & wanted > 0).astype(np.float64), "asks": asks}
 
 
@@ -358,7 +359,7 @@ def length_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
     mapping of str to ndarray of shape (n,)
         ``length``: ln(1 + characters) / ln(1001), at most 1: greetings and thanks are short.
     """
-    lengths = scene.view.lengths[scene.rows]
+    lengths = scene.corpus.lengths[scene.rows]
     return {"length": np.minimum(np.log1p(lengths) / np.log(1001.0), 1.0)}
 
 
@@ -378,7 +379,10 @@ def speaker_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
     named = scene.question.entities
     if not named:
         return {"speaker": np.zeros(scene.rows.size)}
-    speakers, agrees = scene.view.entities[scene.rows], np.zeros(scene.rows.size, dtype=np.bool_)
+    speakers, agrees = (
+        scene.corpus.entities[scene.rows],
+        np.zeros(scene.rows.size, dtype=np.bool_),
+    )
     for entity in named:  # Few are: this is several times faster than np.isin.
         agrees |= speakers == entity
     return {"speaker": 2.0 * agrees - 1.0}
@@ -399,10 +403,10 @@ def date_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
     nothing = np.zeros(scene.rows.size)
     if not dates:
         return {"date_near": nothing, "date_month": nothing, "date_year": nothing}
-    own = scene.view.timestamps[scene.rows]
+    own = scene.corpus.timestamps[scene.rows]
     said = [
         (place, noon_of(meant.day))
-        for place, text in enumerate(scene.view.texts(scene.rows))
+        for place, text in enumerate(scene.corpus.texts(scene.rows))
         for meant in _relative_dates(text, int(own[place]))
     ]
     places = np.array([*range(own.size), *(place for place, _ in said)])

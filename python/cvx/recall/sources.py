@@ -157,16 +157,16 @@ class Words:
 
 def _at_named_time(view: VisibleEvents, pool: int) -> Found:
     rows = np.flatnonzero(view.visible)
-    days = days_from(view.question.dates, view.timestamps[rows], longer=True)
+    days = days_from(view.question.dates, view.corpus.timestamps[rows], longer=True)
     rows = rows[days <= HALF_A_DAY]
-    order = np.lexsort((rows, view.timestamps[rows]))[::-1][: view.pool(pool)]
+    order = np.lexsort((rows, view.corpus.timestamps[rows]))[::-1][: view.pool(pool)]
     return Found(rows[order], 1.0 / np.arange(1, len(order) + 1))
 
 
 def _by_idf(view: VisibleEvents, held: Sequence[IntArray], pool: int) -> Found:
     """Rank by the share of idf of the words whose holders are given; the shorter first."""
     idf, most = [view.idf(len(rows)) for rows in held], view.pool(pool)
-    return Found(*recall_columns.best_by_idf(held, idf, view.visible, view.lengths, most))
+    return Found(*recall_columns.best_by_idf(held, idf, view.visible, view.corpus.lengths, most))
 
 
 def _newest(view: VisibleEvents, words: Sequence[str], pool: int) -> Found:
@@ -298,11 +298,11 @@ class Recent:
     def find(self, view: VisibleEvents) -> Found:
         """Take the latest by timestamp, up to the time of the cue."""
         rows = np.flatnonzero(view.visible)
-        rows = rows[view.timestamps[rows] <= view.now]
+        rows = rows[view.corpus.timestamps[rows] <= view.now]
         if self.least_salience > 0.0:
             salience = np.nan_to_num(view.corpus.salience[rows], nan=0.0)
             rows = rows[salience >= self.least_salience]
-        times = view.timestamps[rows]
+        times = view.corpus.timestamps[rows]
         if len(rows) > self.pool:
             newest = np.argpartition(times, -self.pool)[-self.pool :]
             rows, times = rows[newest], times[newest]

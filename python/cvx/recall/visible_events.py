@@ -20,14 +20,12 @@ import numpy.typing as npt
 from cvx.cue import PlainQuestion
 from cvx.errors import InvalidInputError
 from cvx.index import RawIndex, recall_columns
-from cvx.recall.corpus import Corpus
-from cvx.recall.corpus_indexes import title_key
+from cvx.recall.corpus import Corpus, Kind
+from cvx.recall.corpus_indexes import Mask, title_key
 from cvx.recall.question import Question
 from cvx.store.namespaces import check_namespace, narrowed, visible_spaces, visible_sql
 from cvx.store.rows import event_context
 from cvx.types import DEFAULT_NAMESPACE, Cue, Edge, Filter, IntArray, Vector
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,10 +357,16 @@ class VisibleEvents:
     """
 
     question: AnyQuestion
-    vector: Vector | None
 
     def __init__(
-        self, corpus: Corpus, index: RawIndex, scope: Scope, cue: Cue, now: int, k: int
+        self,
+        corpus: Corpus,
+        index: RawIndex,
+        scope: Scope,
+        cue: Cue,
+        now: int,
+        k: int,
+        pending: Mapping[int, int],
     ) -> None:
         self.corpus = corpus
         self.index = index
@@ -374,58 +378,17 @@ class VisibleEvents:
         self.cue = cue
         self.now = now
         self.k = k
-        self.pending: Mapping[int, int] = {}
-        self.vector = cue.vector
+        self.pending = pending
+        self.vector: Vector | None = cue.vector
+        # Which rows may come back; which the asker may know of, whatever its filter; how many.
+        self.visible, self.readable = scope.visible, scope.readable
         self.size = scope.size
+        # The rows that hold a word, by each word that was looked up; see `holders_of`.
+        self.held: dict[str, IntArray | None] = {}
 
     def pool(self, least: int) -> int:
         """Return how many candidates a source looks for: three for each hit, or ``least``."""
         return max(least, 3 * self.k)
-
-    @property
-    def visible(self) -> Mask:
-        """Which rows of the corpus may come back."""
-        return self.scope.visible
-
-    @property
-    def readable(self) -> Mask:
-        """Which rows the asker may know of, whatever its filter; there are ``size`` of them."""
-        return self.scope.readable
-
-    @property
-    def event_ids(self) -> IntArray:
-        """Of all rows."""
-        return self.corpus.event_ids
-
-    @property
-    def entities(self) -> IntArray:
-        """Of all rows."""
-        return self.corpus.entities
-
-    @property
-    def timestamps(self) -> IntArray:
-        """Of all rows."""
-        return self.corpus.timestamps
-
-    @property
-    def sessions(self) -> IntArray:
-        """Codes of the sessions of all rows; see `Timelines`."""
-        return self.corpus.timelines.sessions
-
-    @property
-    def lengths(self) -> IntArray:
-        """Characters of all rows."""
-        return self.corpus.lengths
-
-    @property
-    def asks(self) -> Mask:
-        """Which of all rows hold a question mark."""
-        return self.corpus.asks
-
-    @cached_property
-    def held(self) -> dict[str, IntArray | None]:
-        """The rows that hold a word, by each word that was looked up; see ``holders_of``."""
-        return {}
 
     @cached_property
     def names(self) -> Mapping[str, frozenset[int]]:
@@ -433,17 +396,8 @@ class VisibleEvents:
         return self.corpus.names(tuple(self.scope.where.namespaces or ()))
 
     @property
-    def passages(self) -> bool:
-        """Whether what the asker may know of are passages of documents; see `Corpus.kind`."""
-        return self._kind == "passages"
-
-    @property
-    def statements(self) -> bool:
-        """Whether it is statements that stand alone; see `Corpus.kind`."""
-        return self._kind == "statements"
-
-    @property
-    def _kind(self) -> str:
+    def kind(self) -> Kind:
+        """What the asker may know of; see `Corpus.kind`."""
         return self.corpus.kind(tuple(self.scope.where.namespaces or ()), self.readable)
 
     def window(self, rows: IntArray, reach: int) -> IntArray:
@@ -483,8 +437,8 @@ class VisibleEvents:
 
     def last_used(self, rows: IntArray) -> IntArray:
         """Return when events were used last; what never was, when it happened."""
-        out = self.timestamps[rows].copy()
-        events = self.event_ids[rows].tolist()
+        out = self.corpus.timestamps[rows].copy()
+        events = self.corpus.event_ids[rows].tolist()
         for event, (_, last) in self.corpus.record.used(events).items():
             if last is not None:
                 at = events.index(event)
@@ -496,7 +450,8 @@ class VisibleEvents:
     def use(self, rows: IntArray) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return how often events were followed, and how often that helped."""
         places = {
-            event_context(event): at for at, event in enumerate(self.event_ids[rows].tolist())
+            event_context(event): at
+            for at, event in enumerate(self.corpus.event_ids[rows].tolist())
         }
         followed, helped = np.zeros(len(rows)), np.zeros(len(rows))
         for context, taken, paid in self.corpus.record.query(
@@ -520,10 +475,6 @@ class VisibleEvents:
         """Return the readable rows that have a title, compared by its words."""
         rows = np.array(self.corpus.naming.titles.numbers(title_key(title)), dtype=np.int64)
         return rows[self.readable[rows]]
-
-    def texts(self, rows: IntArray) -> list[str]:
-        """Return the texts of these rows."""
-        return self.corpus.texts(rows)
 
     def to_similarity(self, distances: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
         """Turn distances of the index's metric into similarities."""
