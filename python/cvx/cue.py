@@ -26,17 +26,14 @@ class AgentState(Protocol):
     @property
     def goal(self) -> str:
         """What is to be reached."""
-        ...
 
     @property
     def active_subtask(self) -> str:
         """What is being done right now."""
-        ...
 
     @property
     def open_loops(self) -> Any:
         """A sequence of str: what is still open."""
-        ...
 
 
 def build_cue(state: AgentState) -> str:

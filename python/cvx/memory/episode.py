@@ -22,8 +22,7 @@ from cvx.errors import (
     UnknownError,
     warn,
 )
-from cvx.learn.advisor import Observation
-from cvx.learn.advisor.types import MOST_REWARD, restored_action
+from cvx.learn.advisor.types import MOST_REWARD, Observation, restored_action
 from cvx.learn.attribution import Taken, decision_of
 from cvx.learn.episode_recorder import EpisodeRecorder, OpenEpisode
 from cvx.learn.model_sync import TakenBackError
@@ -46,8 +45,7 @@ if TYPE_CHECKING:
     from cvx.memory.memory import Memory
     from cvx.memory.namespace_access import Identity
     from cvx.memory.resources import Resources
-    from cvx.recall.context import Context
-    from cvx.recall.trace import Hits
+    from cvx.recall import Context, Hits
     from cvx.store import Writer
 
 _MOST_LOGGED = 20
@@ -219,7 +217,8 @@ class RunningEpisode:
         with self._lock:
             self._check_open()
             listed = None if actions is None else some_actions(actions)
-            learner = self._advisors.learner(self._learner.namespace, *self._learner_key())
+            known = self._learner
+            learner = self._advisors.learner(known.namespace, known.also, known.history)
             seen = self._observe(observation)
             with learner.lock:
                 made = learner.advisor.options(str(self.id), seen, listed)
@@ -262,9 +261,6 @@ class RunningEpisode:
             advice = Advice(options, unit, number, asked, choose, chances, self._handed_out)
             self._advice, self._seen, self._given = (advice, seen), seen, listed
             return advice
-
-    def _learner_key(self) -> tuple[tuple[str, ...], int | None]:
-        return self._learner.also, self._learner.history
 
     def _handed_out(self, advice: Advice, text: str) -> None:
         """Let the text not be remembered as something new where the agent brings it back."""
@@ -712,18 +708,17 @@ def begin(
         visibility=visibility,
     )
     run.entity, run.stored = entity, learn
-    if not learn:
+    if learn:
+        with advisors.shared.writing() as write:
+            if entity is None:
+                run.entity_id = max(run.entity_id, write.next_own_entity())
+            run.episode_id = write.open_episode(replace(_stored(run, 1), kind=run.kind))
+        recorder.start_at(run.episode_id + 1, run.entity_id + 1 if entity is None else 0)
+    else:
         # Not a number of the record, where the next episode gets what it would have had.
         run.episode_id = next(advisors.unrecorded)
-        learner = advisors.learner(whose, also, history)
-        return RunningEpisode(memory, advisors, run, recorder, learner, 0)
-    with advisors.shared.writing() as write:
-        if entity is None:
-            run.entity_id = max(run.entity_id, write.next_own_entity())
-        run.episode_id = write.open_episode(replace(_stored(run, 1), kind=run.kind))
-    recorder.start_at(run.episode_id + 1, run.entity_id + 1 if entity is None else 0)
     learner = advisors.learner(whose, also, history)
-    return RunningEpisode(memory, advisors, run, recorder, learner, 1)
+    return RunningEpisode(memory, advisors, run, recorder, learner, int(learn))
 
 
 def take_up(

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from cvx.arguments import Check, a_share, among, number, one_of, optional, some_texts, whole
 from cvx.embed import embed_query
@@ -38,8 +37,8 @@ from cvx.memory.settings import (
     stored_at,
     weights_state,
 )
-from cvx.recall import Candidates, Floor, Pipeline
-from cvx.recall.context import Context, Served, events_of
+from cvx.recall import Candidates, Context, Floor, Hits, Pipeline, default_pipeline
+from cvx.recall.context import Served, events_of
 from cvx.recall.corpus import Corpus
 from cvx.recall.floor import shipped_floor
 from cvx.recall.pipeline import (
@@ -49,9 +48,7 @@ from cvx.recall.pipeline import (
     run_recall,
     words_of,
 )
-from cvx.recall.presets import default_pipeline
 from cvx.recall.ranking_signals import COLUMNS
-from cvx.recall.trace import Hits
 from cvx.recall.visible_events import AnyQuestion, Asker, scope_of, ways_sql
 from cvx.render.packing import Fitted
 from cvx.scoring.feedback import FeedbackRanker, Floats, rows_of
@@ -285,16 +282,9 @@ class RecallVerbs:
             self.failing,
         )
 
-    def _kept_in(self) -> Path | None:
-        """Return the folder where columns are kept, None where nothing is."""
-        with suppress(OSError):  # Whose code it is cannot be told.
-            folder = self._shared.folder
-            return None if folder is None or not _columns() else folder / "index"
-        return None
-
     def _restore(self, corpus: Corpus) -> None:
         """Take the columns from their file, where there is one that fits the record."""
-        folder, record = self._kept_in(), self._shared.record
+        folder, record = self._shared.beside_index(_columns), self._shared.record
         if folder is None or record.refused or record.damaged:
             return
         from cvx.store.learned_state import read_state
@@ -306,7 +296,11 @@ class RecallVerbs:
 
     def save(self) -> None:
         """Write the columns beside the index, where that spares reading many rows again."""
-        folder, record, corpus = self._kept_in(), self._shared.record, self._corpus
+        folder, record, corpus = (
+            self._shared.beside_index(_columns),
+            self._shared.record,
+            self._corpus,
+        )
         if folder is None or corpus is None or record.writing or record.frozen or record.closed:
             return
         new = len(corpus) - corpus.saved_rows
@@ -471,7 +465,7 @@ class RecallVerbs:
     def _keep_open(self, number: int, recalled: RecallResult, nearest: Sequence[Hit] = ()) -> None:
         """Keep in mind what feedback on a decision will be about."""
         ranking = recalled.ranking
-        order = ranking.best(np.arange(len(ranking.table))) if nearest else ranking.order
+        order = ranking.best() if nearest else ranking.order
         places = order[:_PASSED_OVER]
         weights = ranking.weights if recalled.pipeline.signals else {}
         rows = np.zeros((0, 0), dtype=np.float32)
@@ -508,11 +502,7 @@ class RecallVerbs:
     def own(self, asker: Asker) -> list[int]:
         """Return the ids of all events of the asker's namespace that pass, whatever their state."""
         condition, values = ways_sql(asker)
-        found = self._shared.record.query(
-            f"SELECT event_id FROM events WHERE namespace = ? AND {condition} ORDER BY event_id",
-            (asker.namespace, *values),
-        )
-        return [row[0] for row in found]
+        return self._shared.ids_where(f"namespace = ? AND {condition}", (asker.namespace, *values))
 
     def context(
         self, cue: str | Cue | Vector, k: int | None, asker: Asker, plan: Callable[[], Pipeline]
@@ -604,7 +594,7 @@ class _Shown:
 
     weights: Mapping[str, float]
     events: IntArray
-    rows: npt.NDArray[np.float32]
+    rows: Vector
     question: AnyQuestion
     asked: int
     nearest: list[int]
@@ -619,7 +609,7 @@ def head_of(recalled: RecallResult, k: int, versions: Versions) -> Hits:
     trace.hits, trace.beyond_k = hits, trace.candidates - trace.below_floor - len(hits)
     if hits or not len(ranking.table):
         return Hits(hits, trace)
-    below = ranking.best(np.arange(len(ranking.table)))[:k].tolist()
+    below = ranking.best()[:k].tolist()
     return Hits(hits, trace, hits_of(recalled, below, versions))
 
 

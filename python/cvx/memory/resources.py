@@ -130,6 +130,18 @@ class Resources(Follower):
         """Where it lives, None for RAM."""
         return self.store.folder
 
+    def beside_index(self, code: Callable[[], object]) -> Path | None:
+        """Return the folder of what is kept to spare making it again, None where nothing is.
+
+        Parameters
+        ----------
+        code : callable
+            Returns a checksum of the code that makes it: another one might make something else.
+        """
+        with suppress(OSError):  # An installation without sources: whose code it is cannot be told.
+            return None if self.folder is None or not code() else self.folder / "index"
+        return None
+
     @cached_property
     def clock(self) -> str:
         """What timestamps count: "utc" (microseconds), "ticks" or "turns"."""
@@ -207,18 +219,19 @@ class Resources(Follower):
         found = self.record.events([event_id])
         if not found or not identity.sees(found[0]):
             raise UnknownError(f"there is no event {event_id}: it was erased or never given")
-        return found[0] if new else self.versioned(found)[0]
+        return found[0] if new else self.versions.of_each(found)[0]
+
+    def ids_where(self, condition: str, values: Sequence[object] = ()) -> list[int]:
+        """Return the ids of the events that pass a condition over their columns, ascending."""
+        found = self.record.query(
+            f"SELECT event_id FROM events WHERE {condition} ORDER BY event_id", values
+        )
+        return [row[0] for row in found]
 
     def active_events(self, namespace: str) -> list[Event]:
         """Return the active events of a namespace."""
-        found = self.record.query(
-            "SELECT event_id FROM events WHERE namespace = ? AND state = 'active'", (namespace,)
-        )
-        return self.record.events(row[0] for row in found)
-
-    def versioned(self, events: Iterable[Event]) -> list[Event]:
-        """Return events with the number of their version and their history."""
-        return self.versions.of_each(events)
+        own = "namespace = ? AND state = 'active'"
+        return self.record.events(self.ids_where(own, (namespace,)))
 
     def check_own(self, events: Iterable[int], identity: Identity) -> None:
         """Refuse to change events of others in the name of a bound memory.

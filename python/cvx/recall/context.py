@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from cvx.arguments import a_share, among, check_fields, whole
 from cvx.errors import InvalidInputError
@@ -17,7 +16,7 @@ from cvx.recall.trace import Trace
 from cvx.render.block import Renderer
 from cvx.render.packing import CHARACTERS_A_TOKEN, Budget, Fitted, fit
 from cvx.scoring.off_policy import PlackettLuce
-from cvx.types import Hit, IntArray
+from cvx.types import Column, Hit, IntArray
 
 
 class Context(str):
@@ -163,15 +162,9 @@ class Dedupe:
                 marginal = (1 - self.diversity) * worth[open_places] - self.diversity * close
                 best = open_places[int(np.argmax(marginal))]
             chosen.append(best)
-            left = []
-            for place in open_places:
-                if place == best:
-                    continue
-                if same[place, best]:
-                    merged.append((place, best))
-                else:
-                    left.append(place)
-            open_places = left
+            open_places.remove(best)
+            merged += [(place, best) for place in open_places if same[place, best]]
+            open_places = [place for place in open_places if not same[place, best]]
         return [hits[place] for place in chosen], merged
 
 
@@ -179,7 +172,7 @@ def _plain(hit: Hit) -> str:
     return "" if hit.event is None else " ".join(hit.event.text.casefold().split())
 
 
-def _cosines(hits: Sequence[Hit]) -> npt.NDArray[np.float64]:
+def _cosines(hits: Sequence[Hit]) -> Column:
     """Cosines between the hits; that with something without a vector is -1, below every bound."""
     vectors = [None if hit.event is None else hit.event.vector for hit in hits]
     dim = next((len(vector) for vector in vectors if vector is not None), 0)
@@ -193,7 +186,7 @@ def _cosines(hits: Sequence[Hit]) -> npt.NDArray[np.float64]:
     return out
 
 
-def _scaled(scores: Sequence[float]) -> npt.NDArray[np.float64]:
+def _scaled(scores: Sequence[float]) -> Column:
     values = np.array(scores, dtype=np.float64)
     reach = np.ptp(values) if len(values) else 0.0
     return np.zeros(len(values)) if reach == 0 else (values - values.min()) / reach

@@ -20,16 +20,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from cvx.arguments import a_share
 from cvx.cue import structured
 from cvx.errors import InvalidInputError
-from cvx.recall.fusion import Candidates, Column, FloatArray
+from cvx.recall.fusion import Candidates, FloatArray
 from cvx.recall.question import holders_of
 from cvx.recall.ranking_signals import COLUMNS
 from cvx.recall.visible_events import VisibleEvents
-from cvx.types import Cue
+from cvx.types import Column, Cue, Mask
 
 JudgeOfAnswers: TypeAlias = Callable[[VisibleEvents, Candidates], float | None]
 """From a recall to the probability that memory holds what the cue asks for; None: not known."""
@@ -112,9 +111,7 @@ class Floor:
             return None
         return self.answerable(view, table)
 
-    def kept(
-        self, table: Candidates, scores: Column, relevance: Column | None
-    ) -> npt.NDArray[np.bool_]:
+    def kept(self, table: Candidates, scores: Column, relevance: Column | None) -> Mask:
         """Return which candidates pass the floors of each for itself, of shape (n,).
 
         Raises
@@ -211,7 +208,7 @@ _KNOWN = frozenset((*COLUMNS, "coverage_store"))
 
 def floor_features(
     columns: Mapping[str, FloatArray], names: Sequence[str] = FLOOR_FEATURES
-) -> npt.NDArray[np.float64]:
+) -> Column:
     """Return the highest values of some columns, unscaled; zeros for an empty table.
 
     Parameters

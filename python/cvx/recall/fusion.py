@@ -14,9 +14,8 @@ from cvx.arguments import above_zero
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.recall.sources import BUILT_IN, RRF_CONSTANT
 from cvx.scoring.scorer import Mode, Scored, check_weights, scale, score_columns, stretched
-from cvx.types import Edge, IntArray
+from cvx.types import Column, Edge, IntArray
 
-Column = npt.NDArray[np.float64]
 FloatArray = npt.NDArray[np.floating[Any]]
 
 

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from cvx.arguments import an_event, whole
 from cvx.causal.graph_data import link_of
@@ -20,7 +19,7 @@ from cvx.index import RawIndex, recall_columns
 from cvx.recall.context import Serving
 from cvx.recall.corpus import Corpus
 from cvx.recall.floor import Floor, JudgeOfAnswers, length_of, relevance_of
-from cvx.recall.fusion import Candidates, Column, Fusion, Weighting, by_rank
+from cvx.recall.fusion import Candidates, FloatArray, Fusion, Weighting, by_rank
 from cvx.recall.poisoning import Guard
 from cvx.recall.question import Question, content_words
 from cvx.recall.ranking_signals import both_sides
@@ -42,11 +41,9 @@ from cvx.store import Record
 from cvx.store.history import Versions
 from cvx.store.namespaces import readers, reads
 from cvx.time_limits import Calls, Outcome
-from cvx.types import Cue, Edge, Event, Factor, Hit, IntArray, Source, Vector
+from cvx.types import Column, Cue, Edge, Event, Factor, Hit, IntArray, Source, Vector
 
-Signal: TypeAlias = Callable[
-    [Any, Candidates, VisibleEvents], Mapping[str, npt.NDArray[np.floating[Any]]]
-]
+Signal: TypeAlias = Callable[[Any, Candidates, VisibleEvents], Mapping[str, FloatArray]]
 """From the reader's question and what is known of the candidates to further named columns."""
 Reader: TypeAlias = Callable[[VisibleEvents], AnyQuestion]
 """What the cue asks for; called before any source."""
@@ -217,9 +214,9 @@ class Ranking:
     columns: Mapping[str, Column]
     weights: Mapping[str, float]
 
-    def best(self, places: IntArray) -> IntArray:
-        """Return places of the table, best first; of equals the salient, then the newest."""
-        return _best(self.table, self.scored.total, places)
+    def best(self) -> IntArray:
+        """Return all places of the table, best first; of equals the salient, then the newest."""
+        return _best(self.table, self.scored.total)
 
 
 def gather(
@@ -294,9 +291,9 @@ _DECIMALS = 9
 _NO_SCORES = Scored((), *(np.zeros((0, 0)),) * 3, *(np.zeros(0),) * 2)
 
 
-def _best(table: Candidates, total: Column, places: IntArray) -> IntArray:
+def _best(table: Candidates, total: Column) -> IntArray:
     ties = table["salience"], table["time"], table["votes"], table.event_ids
-    return recall_columns.best(total, places, *ties, _DECIMALS)
+    return recall_columns.best(total, np.arange(len(table)), *ties, _DECIMALS)
 
 
 def rank(
@@ -339,12 +336,11 @@ def rank(
                 lift = -scored.total
                 scored = weighting.score({**weighed, "between": between}, table)
                 lift += scored.total
-    every = np.arange(len(table))
-    total, order = scored.total, _best(table, scored.total, every)
+    total, order = scored.total, _best(table, scored.total)
     if pipeline.guard is not None and len(table):
         scored = pipeline.guard.doubted(view, table, scored, order)
         if scored.total is not total:
-            total, order = scored.total, _best(table, scored.total, every)
+            total, order = scored.total, _best(table, scored.total)
     trace.candidates = len(table)
     floor = pipeline.floor.of_cue(view.cue)
     trace.floor = str(floor)
@@ -522,7 +518,6 @@ def run_recall(
         view = engine.view(asker, asked, k)
         view.question = question = pipeline.reader(view)
         if not pipeline.asks_outside(asked, question):
-            view.vector = asked.vector
             recalled = _ranked(engine, pipeline, view, {}, trace, seq)
             return recalled, take(recalled)
     vector, hits = ask_external(engine, pipeline, asked, question, trace)

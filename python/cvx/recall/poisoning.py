@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvx.recall.fusion import Candidates, Column
+from cvx.recall.fusion import Candidates
 from cvx.recall.question import content_words
 from cvx.recall.visible_events import VisibleEvents, drawn
 from cvx.scoring.scorer import Scored
 from cvx.store.fulltext import words_of
-from cvx.types import IntArray
+from cvx.types import Column, IntArray, Mask, Vector
 
 _SAMPLE, _FEWEST = 64, 30
 _COMMON = 3
@@ -191,9 +191,7 @@ def _share(view: VisibleEvents, code: int) -> float:
     )
 
 
-def _echoing(
-    view: VisibleEvents, rows: IntArray, holds: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
+def _echoing(view: VisibleEvents, rows: IntArray, holds: Mask) -> Mask:
     """Return which texts, of those that hold its content, repeat the question of the cue."""
     out = np.zeros(len(rows), dtype=np.bool_)
     if not holds.any():
@@ -212,9 +210,7 @@ def _echoing(
     return out
 
 
-def _answering(
-    view: VisibleEvents, rows: IntArray, asked: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
+def _answering(view: VisibleEvents, rows: IntArray, asked: Mask) -> Mask:
     """Return which texts follow one of their source that repeats the question."""
     out = np.zeros(len(rows), dtype=np.bool_)
     some = np.flatnonzero(asked)
@@ -225,14 +221,14 @@ def _answering(
     return out
 
 
-def _of_small_sources(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.bool_]:
+def _of_small_sources(view: VisibleEvents, rows: IntArray) -> Mask:
     codes = view.corpus.sources[rows]
     return np.isin(
         codes, [one for one in set(codes.tolist()) if one and _share(view, one) < _SMALL]
     )
 
 
-def _crowding(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.bool_]:
+def _crowding(view: VisibleEvents, rows: IntArray) -> Mask:
     """Return which texts say the same words of the cue as another one of their small source."""
     out = np.zeros(len(rows), dtype=np.bool_)
     codes = view.corpus.sources[rows].tolist()
@@ -266,7 +262,7 @@ def _enough(view: VisibleEvents, rows: IntArray) -> float:
     return _LEAD if len(first) >= least else math.inf
 
 
-def vectors_of(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.float32]:
+def vectors_of(view: VisibleEvents, rows: IntArray) -> Vector:
     """Return the vectors of rows, each of length 1; 0 for what has none."""
     out = view.index.vectors(view.corpus.nodes[rows])
     # What numpy.linalg.norm computes, in half the time for a few rows.
@@ -296,16 +292,14 @@ class TypicalEvents:
     """
 
     size: int
-    vectors: npt.NDArray[np.float32]
-    nearest: npt.NDArray[np.float32]
+    vectors: Vector
+    nearest: Vector
     common: frozenset[str]
     rare: float
     long: float
     known: dict[int, float] = field(default_factory=dict)
 
-    def hubness(
-        self, view: VisibleEvents, rows: IntArray, vectors: npt.NDArray[np.float32]
-    ) -> Column:
+    def hubness(self, view: VisibleEvents, rows: IntArray, vectors: Vector) -> Column:
         """Return how far events fit more cues than they should, of shape (n,), in [0, 1]."""
         if not len(self.nearest):
             return np.zeros(len(rows))

@@ -24,11 +24,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from cvx.dates import MICROSECONDS_A_DAY, DateNamed, read_dates
 from cvx.store.fulltext import pairs
-from cvx.types import IntArray
+from cvx.types import Column, IntArray
 
 if TYPE_CHECKING:
     from cvx.recall.visible_events import VisibleEvents
@@ -521,9 +520,7 @@ def noon_of(day: date) -> int:
     return round(datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp()) * 1_000_000
 
 
-def days_from(
-    dates: Sequence[DateNamed], stamps: IntArray, *, longer: bool = False
-) -> npt.NDArray[np.float64]:
+def days_from(dates: Sequence[DateNamed], stamps: IntArray, *, longer: bool = False) -> Column:
     """Return days from each time to the noon of the nearest day that is named; inf without one.
 
     Parameters

@@ -1,6 +1,6 @@
 """Ranking signals: similarity, word, name, date, session and link features of each candidate.
 
-`all_signals` computes every column in one pass over the candidates and their neighbours;
+`signals_of` computes every column in one pass over the candidates and their neighbours;
 `DEFAULT_WEIGHTS` says what each counts, `SCALES` how it is scaled first. Every signal is a function
 of the candidates with their `Neighbourhood`, knows nothing of any data set, and costs as much as
 there are candidates, never as much as there are events.
@@ -39,12 +39,12 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cvx.dates import relative_dates
+from cvx.errors import InvalidInputError
 from cvx.index import recall_columns
 from cvx.recall.corpus_indexes import title_key
-from cvx.recall.fusion import Candidates, Column, FloatArray
+from cvx.recall.fusion import Candidates, FloatArray
 from cvx.recall.question import (
     HALF_A_DAY,
     Question,
@@ -56,8 +56,8 @@ from cvx.recall.question import (
     plain_words,
     spelt_alike,
 )
-from cvx.recall.visible_events import VisibleEvents
-from cvx.types import IntArray
+from cvx.recall.visible_events import AnyQuestion, VisibleEvents
+from cvx.types import Column, IntArray, Mask
 
 DEFAULT_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {
@@ -182,12 +182,8 @@ class Neighbourhood:
         self.question, self.rows = question, candidates.rows
         self.view, self.corpus = view, view.corpus
         self.near, self.places = view.neighbourhood(self.rows, REACH)
-
-    @property
-    def own(self) -> IntArray:
-        """Places of the candidates themselves."""
-        own: IntArray = self.places[:, REACH]
-        return own
+        # Places of the candidates themselves.
+        self.own: IntArray = self.places[:, REACH]
 
     @cached_property
     def holders(self) -> list[IntArray]:
@@ -225,7 +221,7 @@ class Neighbourhood:
         return [self.view.idf(rows.size) for rows in self.holders]
 
 
-def among(rows: IntArray, ascending: IntArray) -> npt.NDArray[np.bool_]:
+def among(rows: IntArray, ascending: IntArray) -> Mask:
     """Return which rows are in a list that is sorted.
 
     Examples
@@ -236,13 +232,13 @@ def among(rows: IntArray, ascending: IntArray) -> npt.NDArray[np.bool_]:
     if not ascending.size:
         return np.zeros(rows.shape, dtype=np.bool_)
     at = np.minimum(np.searchsorted(ascending, rows), ascending.size - 1)
-    found: npt.NDArray[np.bool_] = ascending[at] == rows
+    found: Mask = ascending[at] == rows
     return found
 
 
 def both_sides(
     question: Question, candidates: Candidates, scores: FloatArray, view: VisibleEvents
-) -> npt.NDArray[np.float64] | None:
+) -> Column | None:
     """Mark the two memories between which a question asks for the time, None where it does not.
 
     Of each side the candidate that holds most of its words by idf, half of it at least; of equals
@@ -310,7 +306,7 @@ def content_signals(scene: Neighbourhood) -> tuple[dict[str, Column], Column]:
     )
 
 
-def coverage(scene: Neighbourhood, *places: IntArray) -> npt.NDArray[np.float64]:
+def coverage(scene: Neighbourhood, *places: IntArray) -> Column:
     """Return the share of the question's idf that some places hold together.
 
     Parameters
@@ -329,7 +325,7 @@ def coverage(scene: Neighbourhood, *places: IntArray) -> npt.NDArray[np.float64]
     total = float(idf.sum())
     holds = recall_columns.holds(scene.near, scene.holders)
     held = np.any([holds[:, column] for column in places], axis=0)
-    out: npt.NDArray[np.float64] = idf @ held / (total or 1.0)
+    out: Column = idf @ held / (total or 1.0)
     return out
 
 
@@ -593,8 +589,8 @@ def link_signals(scene: Neighbourhood, score: FloatArray) -> Mapping[str, FloatA
 _BY_ITSELF = (speaker_signals, date_signals, form_signals, length_signals, title_signals)
 
 
-def all_signals(
-    question: Question, candidates: Candidates, view: VisibleEvents
+def signals_of(
+    question: AnyQuestion, candidates: Candidates, view: VisibleEvents
 ) -> Mapping[str, FloatArray]:
     """Compute every column.
 
@@ -611,7 +607,16 @@ def all_signals(
     -------
     mapping of str to ndarray of shape (n,)
         By name, unscaled.
+
+    Raises
+    ------
+    InvalidInputError
+        The question was read by another reader.
     """
+    if not isinstance(question, Question):
+        raise InvalidInputError(
+            f"the question is a {type(question).__name__}: set the pipeline's reader to read_cue"
+        )
     scene = Neighbourhood(question, candidates, view)
     # What stands by its session or its links borrows from what others say themselves.
     own, content = content_signals(scene)

@@ -10,22 +10,20 @@ import json
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from cvx.cue import PlainQuestion
 from cvx.errors import InvalidInputError
 from cvx.index import RawIndex, recall_columns
 from cvx.recall.corpus import Corpus, Kind
-from cvx.recall.corpus_indexes import Mask, title_key
+from cvx.recall.corpus_indexes import title_key
 from cvx.recall.question import Question
 from cvx.store.namespaces import check_namespace, narrowed, visible_spaces, visible_sql
 from cvx.store.rows import event_context
-from cvx.types import DEFAULT_NAMESPACE, Cue, Edge, Filter, IntArray, Vector
+from cvx.types import DEFAULT_NAMESPACE, Column, Cue, Edge, Filter, IntArray, Mask, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +88,17 @@ _OF_RECORD = ("kind", "source", "metadata", "min_trust")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """An asker's permissions and filters as an index filter, SQL and masks.
+    """An asker's permissions and filters as an index filter and masks.
 
     Parameters
     ----------
+    asker : Asker
+        Whose they are; `asker_sql` says them as SQL.
     where : Filter
         For the index; ``ids`` are nodes.
     wide : Filter
         The same without a list of ids that says which sources are left out: for a search whose
         results are held against ``visible`` (rfc 0072).
-    sql : str
-        A condition over the columns of ``events``.
-    values : list
-        For its placeholders.
     readable : ndarray of shape (n,), bool
         Over the rows of the corpus: what the asker may know of.
     visible : ndarray of shape (n,), bool
@@ -111,10 +107,9 @@ class Scope:
         How many rows are readable.
     """
 
+    asker: Asker
     where: Filter
     wide: Filter
-    sql: str
-    values: list[object]
     readable: Mask
     visible: Mask
     size: int
@@ -137,7 +132,7 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
     visible = np.zeros(len(corpus), dtype=bool)
     failing = visible[:0]
     for where in asker.where:
-        _check_range("since", _time(where.since), "until", _time(where.until))
+        _check_range("since", where.since, "until", where.until)
         _check_range("min_reward", where.min_reward, "max_reward", where.max_reward)
         asked = spaces if where.namespaces is None else narrowed(spaces, where.namespaces)
         which = tuple(asked), _RECALLABLE[where.outcome or asker.outcome]
@@ -150,7 +145,6 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
         if where._replace(namespaces=None, outcome=None) != Filter():
             base = _narrowed(corpus, base, corpus.span(*which), where)
         visible = base if len(asker.where) == 1 else visible | base
-    sql, values = _sql(asker)
     outcomes = {where.outcome or asker.outcome for where in asker.where}
     recallable = _RECALLABLE[outcomes.pop()] if len(outcomes) == 1 else None
     readable = corpus.base_mask(tuple(spaces), recallable)
@@ -167,13 +161,13 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
         # Most of what would be found was left out again.
         wide = inside
     size = int(np.count_nonzero(readable))
-    found = Scope(inside, wide, sql, values, readable, visible, size)
+    found = Scope(asker, inside, wide, readable, visible, size)
     if asker.where == _ANYTHING:
         corpus.scopes[plain] = found
     return found
 
 
-def _check_range(low: str, least: float | None, high: str, most: float | None) -> None:
+def _check_range(low: str, least: Any, high: str, most: Any) -> None:
     if least is not None and most is not None and least > most:
         raise InvalidInputError(f"{low} {least} lies above {high} {most}: give them in order")
 
@@ -182,9 +176,11 @@ def _narrowed(corpus: Corpus, base: Mask, span: slice, where: Filter) -> Mask:
     """Return which rows of a mask, all of which lie in a span, pass a filter."""
     visible = base.copy()
     inside = visible[span]
-    until = _time(where.until)
+    # Times of a checked filter are numbers.
+    since: Any = where.since
+    until: Any = where.until
     for column, least, most in (
-        (corpus.timestamps, _time(where.since), None if until is None else until - 1),
+        (corpus.timestamps, since, None if until is None else until - 1),
         (corpus.rewards, where.min_reward, where.max_reward),
     ):
         if least is not None:
@@ -201,12 +197,6 @@ def _narrowed(corpus: Corpus, base: Mask, span: slice, where: Filter) -> Mask:
         mask[corpus.rows_of([event for (event,) in found])] = True
         visible &= mask
     return visible
-
-
-def _time(value: int | datetime | None) -> int | None:
-    """Return a time of a checked filter, in which datetimes are numbers."""
-    assert not isinstance(value, datetime)
-    return value
 
 
 def _integers(chosen: Any) -> IntArray:
@@ -275,7 +265,8 @@ def ways_sql(asker: Asker) -> tuple[str, list[object]]:
     return f"({ways})", [value for _, some in each for value in some]
 
 
-def _sql(asker: Asker) -> tuple[str, list[object]]:
+def asker_sql(asker: Asker) -> tuple[str, list[object]]:
+    """Return what an asker may see, as a condition over ``events``."""
     sql, values = visible_sql(asker.namespace, asker.also)
     sql += " AND state = 'active' AND node IS NOT NULL"
     ways, more = ways_sql(asker)
@@ -447,7 +438,7 @@ class VisibleEvents:
             out[at] = max(out[at], self.pending.get(event, out[at]))
         return out
 
-    def use(self, rows: IntArray) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def use(self, rows: IntArray) -> tuple[Column, Column]:
         """Return how often events were followed, and how often that helped."""
         places = {
             event_context(event): at
@@ -476,19 +467,19 @@ class VisibleEvents:
         rows = np.array(self.corpus.naming.titles.numbers(title_key(title)), dtype=np.int64)
         return rows[self.readable[rows]]
 
-    def to_similarity(self, distances: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    def to_similarity(self, distances: Vector) -> Column:
         """Turn distances of the index's metric into similarities."""
         far = distances.astype(np.float64)
         return 1.0 / (1.0 + far) if self.index.metric == "l2" else 1.0 - far
 
-    def to_distance(self, similarity: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def to_distance(self, similarity: Column) -> Column:
         """Turn similarities back into distances; inf for NaN."""
         if self.index.metric != "l2":
             return np.where(np.isnan(similarity), np.inf, 1.0 - similarity)
         far = np.full(similarity.shape, np.inf)
         return np.asarray(np.divide(1.0, similarity, out=far, where=similarity > 0.0) - 1.0)
 
-    def similarity(self, rows: IntArray) -> npt.NDArray[np.float64]:
+    def similarity(self, rows: IntArray) -> Column:
         """Return how similar rows are to the cue, exactly.
 
         Parameters

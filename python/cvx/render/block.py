@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
-from cvx.dates import day_told, relative_dates
+from cvx.dates import calendar_time, day_told, relative_dates
 from cvx.escaping import quoted, quoted_line, unquoted
 from cvx.store.prompt_injection import ORDER, REMARK
 from cvx.types import Clock, Event
@@ -209,22 +208,6 @@ class Renderer:
             return f"at {event.timestamp}"
         # Midnight to the minute is a day without a time.
         return then.strftime("%Y-%m-%d" if (then.hour, then.minute) == (0, 0) else "%Y-%m-%d %H:%M")
-
-
-def calendar_time(timestamp: int, a_second: int = 1_000_000) -> datetime | None:
-    """Return a moment since 1970-01-01 UTC, None where the calendar has none such.
-
-    Parameters
-    ----------
-    timestamp : int
-        Any.
-    a_second : int, default 1,000,000
-        Timestamps a second.
-    """
-    try:
-        return datetime.fromtimestamp(timestamp / a_second, UTC)
-    except (OverflowError, ValueError, OSError):
-        return None
 
 
 def entries_of(text: str) -> list[tuple[str, ...]]:
