@@ -21,8 +21,7 @@ from cvx.memory.resources import Resources, noun_repr
 from cvx.memory.settings import check_embedder, settings_of
 from cvx.memory.write_verbs import declare_edge_kind, set_state
 from cvx.recall.visible_events import Asker, ways_sql
-from cvx.scoring import logged_calibration
-from cvx.scoring.formulas import beta_mean
+from cvx.scoring import beta_mean, logged_calibration
 from cvx.store.history import HistoryLimits
 from cvx.store.namespaces import check_namespace
 from cvx.store.reembed import reembed
@@ -358,11 +357,7 @@ class Admin:
         shared.flush()
         made = reembed(shared.record, meant.embedder, spec=meant.spec)
         shared.reopen(meant.embedder)
-        shared.store.snapshot()
-        if shared.store.snapshots is not None:
-            # The older ones are of the old vectors.
-            with shared.record.locked():
-                shared.store.snapshots.prune(1)
+        shared.snapshot_alone()
         return made
 
     @checked(source=_a_source)

@@ -373,13 +373,11 @@ class RunningEpisode:
     ) -> Event:
         """Write a step down, and the advice that it was taken by."""
         run, (advice, option, followed, actions) = self._run, by
-        told: dict[str, Any] = {}
-        if reward:
-            told["reward"] = reward
-        if not isinstance(done, str):
-            told["action"] = listed_action(done)
-        if followed is not None:
-            told["followed"] = followed
+        told = _but_none(
+            reward=reward or None,
+            action=None if isinstance(done, str) else listed_action(done),
+            followed=followed,
+        )
         if actions != self._listed:
             told["actions"] = None if actions is None else [listed_action(one) for one in actions]
         vector, own = seen.vector, self._advisors.own_vectors
@@ -456,15 +454,13 @@ class RunningEpisode:
             predicted=option.value if option and advice.unit == "P(success)" else None,
             namespace=self.namespace,
         )
-        noted: dict[str, Any] = {
-            "advice": advice.unit,
-            "cue_hash": cue_hash(cue),
-            "namespace": self.namespace,
-        }
-        if chance is not None:
-            noted["chance"] = chance
-        if decision.predicted is not None:
-            noted["predicted"] = decision.predicted
+        noted = _but_none(
+            advice=advice.unit,
+            cue_hash=cue_hash(cue),
+            namespace=self.namespace,
+            chance=chance,
+            predicted=decision.predicted,
+        )
         return Taken(decision, len(self._run.steps), noted)
 
     def _follow_shown(self, action: str) -> None:
@@ -512,15 +508,12 @@ class RunningEpisode:
                 # What was decided went with the step that was erased.
                 run.taken.clear()
             self._check_unit(outcome)
-            told: dict[str, Any] = {}
             total = math.fsum(float(step.metadata.get("reward", 0.0)) for step in run.steps)
-            if outcome is None:
-                told["return"] = total
-            if truncated:
-                told["truncated"] = True
-            if observation is not None:
-                last = self._observe(observation)
-                told["last"] = _kept(last)
+            told = _but_none(
+                **{"return": total if outcome is None else None},
+                truncated=truncated or None,
+                last=None if observation is None else _kept(self._observe(observation)),
+            )
             reward = self._rank(total) if outcome is None else float(outcome)
             before, run.metadata = run.metadata, told
             # Neither a time that ran out nor a return below others' proves that advice was bad.
@@ -648,6 +641,11 @@ def _last_actions(steps: Sequence[Event]) -> list[Hashable] | None:
             told = step.metadata["actions"]
             return None if told is None else [restored_action(one) for one in told]
     return None
+
+
+def _but_none(**told: Any) -> dict[str, Any]:
+    """Return what is said of something, without what is None."""
+    return {name: one for name, one in told.items() if one is not None}
 
 
 def _kept(observation: Observation) -> Any:

@@ -32,6 +32,7 @@ from cvx.scoring import (
     Calibration,
     LoggedChoice,
     OffPolicyEstimate,
+    UsageTracker,
     logged_calibration,
     logged_choices,
     off_policy_value,
@@ -42,14 +43,11 @@ from cvx.store.row_validation import explains
 from cvx.types import AnEvent, Cue, Decision, Vector, Where
 
 if TYPE_CHECKING:
-    from cvx.evaluation.labels import Label
-    from cvx.evaluation.metrics import Report
-    from cvx.evaluation.tuning import Tuning
+    from cvx.evaluation import Label, Report, Tuning
     from cvx.learn.decay import DecayPolicy
     from cvx.learn.loop import ActiveMemory
     from cvx.learn.region_mdp import RegionMDP
     from cvx.memory.memory import Memory
-    from cvx.scoring import UsageTracker
 
 
 @explains(lambda learning: learning._shared.record)

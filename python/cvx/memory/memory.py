@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -220,13 +220,12 @@ class Memory:
         path: str | os.PathLike[str] | None = None,
         embedder: Embedder | str | None = None,
         *,
-        metric: str | None = None,
+        now: Callable[[], int] | None = None,
         **details: Any,
     ) -> Self:
-        """Open with what only tests and repairs need: ``clock`` of recording, ``exact_below``."""
+        """Open with what only tests and repairs need: a clock of recording, ``exact_below``."""
         folder = None if path is None else Path(path)
-        details["clock"] = details.pop("now", None)
-        return cls.__new__(cls)._set_up(folder, embedder, metric=metric, **details)
+        return cls.__new__(cls)._set_up(folder, embedder, clock=now, **details)
 
     def _compose(
         self,

@@ -48,8 +48,9 @@ from cvx.recall.pipeline import (
     run_recall,
     words_of,
 )
+from cvx.recall.question import AnyQuestion
 from cvx.recall.ranking_signals import COLUMNS
-from cvx.recall.visible_events import AnyQuestion, Asker, scope_of, ways_sql
+from cvx.recall.visible_events import Asker, scope_of, ways_sql
 from cvx.render.packing import Fitted
 from cvx.scoring.feedback import FeedbackRanker, Floats, rows_of
 from cvx.scoring.off_policy import drawn_from
@@ -428,21 +429,34 @@ class RecallVerbs:
         self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Callable[[], Pipeline]
     ) -> Hits:
         """Return the k best hits; see ``Memory.recall``."""
-        shared = self._shared
         recalled, hits = self.ranked(cue, k, asker, plan)
-        events = [hit.event for hit in hits if hit.event is not None]
-        shared.hand_out(asker.namespace, recalled.asked, events)
-        if not shared.record.frozen:
-            hits.decision = number = shared.record.draw_decision_number()
-            served = Served(hits, hits, (), [], Fitted("", 0, (), 0))
-            noted = self._noted(number, recalled, served)
-            self._keep_open(number, recalled, hits.nearest)
-            with shared.mutex:
-                shared.noted.decide(*noted)
-                if recalled.pipeline.serving.refresh == "retrieved":
-                    shared.noted.use(events_of(hits), recalled.view.now)
-        shared.flush_if_much()
+        if not self._shared.record.frozen:
+            hits.decision = self._shared.record.draw_decision_number()
+        served = Served(hits, hits, (), [], Fitted("", 0, (), 0))
+        self._hand_out(hits.decision, asker, recalled, served, hits.nearest)
         return hits
+
+    def _hand_out(
+        self,
+        number: int | None,
+        asker: Asker,
+        recalled: RecallResult,
+        served: Served,
+        nearest: Sequence[Hit] = (),
+    ) -> None:
+        """Note what somebody was told, and under its number the decision, where one is kept."""
+        shared, now = self._shared, recalled.view.now
+        told = (hit.event for hit in served.hits if hit.event is not None)
+        shared.hand_out(asker.namespace, recalled.asked, told, served.fitted.text)
+        if number is not None:
+            rendered = [served.hits[place] for place in served.fitted.shown]
+            refresh = recalled.pipeline.serving.refresh
+            used = {"rendered": rendered, "retrieved": served.hits}.get(refresh, [])
+            self._keep_open(number, recalled, nearest)
+            with shared.mutex:
+                shared.noted.use(events_of(used), now)
+                shared.noted.decide(*self._noted(number, recalled, served))
+        shared.flush_if_much()
 
     def ranked(
         self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Callable[[], Pipeline]
@@ -462,7 +476,7 @@ class RecallVerbs:
         shown = self._open.get(number)
         return [] if shown is None else shown.nearest
 
-    def _keep_open(self, number: int, recalled: RecallResult, nearest: Sequence[Hit] = ()) -> None:
+    def _keep_open(self, number: int, recalled: RecallResult, nearest: Sequence[Hit]) -> None:
         """Keep in mind what feedback on a decision will be about."""
         ranking = recalled.ranking
         order = ranking.best() if nearest else ranking.order
@@ -521,17 +535,8 @@ class RecallVerbs:
         self._notice_staleness(asker.namespace, recalled, serving.stale_after)
         number = shared.record.take_decision_number()
         served = serving.serve(hits, k, recalled.view.cue.words(), trace, number)
-        told = (hit.event for hit in served.hits if hit.event is not None)
-        shared.hand_out(asker.namespace, recalled.asked, told, served.fitted.text)
-        decision = None
-        if not shared.record.frozen:
-            decision = number
-            used = {"rendered": served.shown, "retrieved": served.hits}.get(serving.refresh, [])
-            with shared.mutex:
-                shared.noted.use(events_of(used), recalled.view.now)
-                shared.noted.decide(*self._noted(number, recalled, served))
-            self._keep_open(number, recalled)
-        shared.flush_if_much()
+        decision = None if shared.record.frozen else number
+        self._hand_out(decision, asker, recalled, served)
         fitted = served.fitted
         return Context(fitted.text, fitted.tokens, tuple(served.shown), trace, decision)
 

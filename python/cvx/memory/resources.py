@@ -249,23 +249,20 @@ class Resources(Follower):
                     f"{identity.namespace!r}: ask one of that namespace, or add an event of its own"
                 )
 
-    def node_and_time(self, event_id: int) -> tuple[int, int]:
-        """Return the node of an event, and when it happened.
+    def node_of(self, event_id: int) -> int:
+        """Return the node of an event.
 
         Raises
         ------
         UnknownError
-            No such event; or it is in no index.
+            There is no such event, or it is in no index.
         """
-        found = self.record.query(
-            "SELECT node, timestamp FROM events WHERE event_id = ?", (event_id,)
-        )
+        found = self.record.query("SELECT node FROM events WHERE event_id = ?", (event_id,))
         if not found:
             raise UnknownError(f"there is no event {event_id}: it was erased or never given")
         if found[0][0] is None:
             raise UnknownError(f"event {event_id} is in no index: add it as an event of its own")
-        node, timestamp = found[0]
-        return int(node), int(timestamp)
+        return int(found[0][0])
 
     def checked(self, vector: Vector) -> Vector:
         """Return a vector that the index takes, or raise what is wrong with it."""
@@ -376,6 +373,13 @@ class Resources(Follower):
         if self.noted:
             with self.writing():
                 pass
+
+    def snapshot_alone(self) -> None:
+        """Write a snapshot of the index, and remove the older ones, which are of other vectors."""
+        self.store.snapshot()
+        if self.store.snapshots is not None:
+            with self.record.locked():
+                self.store.snapshots.prune(1)
 
     def save_learned(self) -> None:
         """Write down what episodes taught, which could be learned again: where it fails, it is."""

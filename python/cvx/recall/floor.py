@@ -139,16 +139,13 @@ class Floor:
         return kept
 
     def __str__(self) -> str:
-        parts = []
-        if self.similarity is not None:
-            parts.append(f"similarity {self.similarity:g}")
-        if self.score is not None:
-            parts.append(f"{self.score:g}")
-        if self.answerable is not None:
-            parts.append(f"answerable {self.least:.2g}")
-        if self.relevance is not None:
-            parts.append(f"relevance {self.relevance:g}")
-        return ", ".join(parts) or "none"
+        told = {
+            "similarity {:g}": self.similarity,
+            "{:g}": self.score,
+            "answerable {:.2g}": None if self.answerable is None else self.least,
+            "relevance {:g}": self.relevance,
+        }
+        return ", ".join(how.format(one) for how, one in told.items() if one is not None) or "none"
 
 
 def _wordless(cue: Cue) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from cvx.arguments import an_event, whole
 from cvx.causal.graph_data import link_of
-from cvx.cue import PlainQuestion, cue_hash, dense_text, lexical_text, sound_cue
+from cvx.cue import cue_hash, dense_text, lexical_text, sound_cue
 from cvx.errors import EmbedderWarning, InvalidInputError, InvalidVectorError, UnknownError, warn
 from cvx.index import RawIndex, recall_columns
 from cvx.recall.context import Serving
@@ -21,7 +21,7 @@ from cvx.recall.corpus import Corpus
 from cvx.recall.floor import Floor, JudgeOfAnswers, length_of, relevance_of
 from cvx.recall.fusion import Candidates, FloatArray, Fusion, Weighting, by_rank
 from cvx.recall.poisoning import Guard
-from cvx.recall.question import Question, content_words
+from cvx.recall.question import AnyQuestion, PlainQuestion, Question, content_words
 from cvx.recall.ranking_signals import both_sides
 from cvx.recall.sources import (
     BUILT_IN,
@@ -34,7 +34,7 @@ from cvx.recall.sources import (
     joined,
 )
 from cvx.recall.trace import SourceReport, Trace
-from cvx.recall.visible_events import AnyQuestion, Asker, VisibleEvents, scope_of
+from cvx.recall.visible_events import Asker, VisibleEvents, scope_of
 from cvx.scoring.feedback import ODDS, FeedbackRanker
 from cvx.scoring.scorer import Scored
 from cvx.store import Record

@@ -16,7 +16,7 @@ from cvx.recall.floor import Answerable, Floor, RescaledFloor
 from cvx.recall.fusion import Candidates, FloatArray, Fusion, Weighting, by_scale
 from cvx.recall.pipeline import Pipeline, Signal
 from cvx.recall.poisoning import Guard
-from cvx.recall.question import Question, read_question
+from cvx.recall.question import AnyQuestion, Question, read_question
 from cvx.recall.ranking_signals import (
     DEFAULT_WEIGHTS,
     MENTIONS,
@@ -26,7 +26,7 @@ from cvx.recall.ranking_signals import (
     signals_of,
 )
 from cvx.recall.sources import Causes, Dense, Lexical, Words
-from cvx.recall.visible_events import AnyQuestion, VisibleEvents
+from cvx.recall.visible_events import VisibleEvents
 from cvx.scoring.formulas import (
     COMPOSITE_WEIGHTS,
     HALF_LIFE_S,
@@ -113,42 +113,30 @@ def reward(_question: Any, table: Candidates, _view: VisibleEvents) -> Columns:
     return {"reward": np.nan_to_num(table["reward"], nan=NEUTRAL_REWARD)}
 
 
-def usage_success(
-    mode: Literal["beta", "ratio"] = "beta", strength: float = 0.3, mean: float = 0.5
-) -> Signal:
-    """Return the column ``usage_success``: how well following it went, from ``feedback``.
-
-    The mean of a Beta posterior, or helped / (helped + followed) as RFC-013 has it.
-    """
-    return partial(usage_column, mode=mode, strength=strength, mean=mean)
-
-
 def usage_column(
     _question: Any,
     table: Candidates,
     view: VisibleEvents,
     *,
-    mode: str,
+    mode: Literal["beta", "ratio"],
     strength: float,
     mean: float,
 ) -> Columns:
-    """Compute ``usage_success``."""
+    """Return the column ``usage_success``: how well following it went, from ``feedback``.
+
+    The mean of a Beta posterior, or helped / (helped + followed) as RFC-013 has it.
+    """
     followed, helped = view.use(table.rows)
     if mode == "ratio":
         return {"usage_success": helped / np.maximum(helped + followed, 1.0)}
     return {"usage_success": (helped + strength * mean) / (followed + strength)}
 
 
-def region_match(level: int) -> Signal:
+def region_column(_question: Any, table: Candidates, view: VisibleEvents, *, level: int) -> Columns:
     """Return the column ``region_match``: 1 where a candidate lies in the region of the cue.
 
     It reads the regions of all nodes: O(n) a recall.
     """
-    return partial(region_column, level=level)
-
-
-def region_column(_question: Any, table: Candidates, view: VisibleEvents, *, level: int) -> Columns:
-    """Compute ``region_match``."""
     nodes, regions = view.index.region_assignments(level)
     if view.vector is None or not len(nodes):
         return {"region_match": np.zeros(len(table))}
@@ -288,7 +276,7 @@ def posterior(
     chosen = {
         n: w for n, w in zip(names, weights, strict=True) if level is not None or n != names[3]
     }
-    regions = () if level is None else (region_match(level),)
+    regions = () if level is None else (partial(region_column, level=level),)
     return replace(
         _scored(Weighting(chosen, mode="log-product" if log_product else "sum")),
         signals=(
@@ -296,7 +284,7 @@ def posterior(
             recency(Decay(0.01), since="happened"),
             reward,
             *regions,
-            usage_success("ratio"),
+            partial(usage_column, mode="ratio", strength=0.3, mean=0.5),
         ),
         floor=Floor(similarity=None),
         serving=Serving(refresh="never"),

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -220,10 +220,8 @@ def root_of_word(word: str) -> str:
     """
     if not word.isalpha() or len(word) < _SHORTEST_ROOT:
         return ""
-    for ending in _DERIVED:
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_ROOT:
-            return word.removesuffix(ending)
-    return word
+    bare = (word.removesuffix(ending) for ending in _DERIVED if word.endswith(ending))
+    return next((one for one in bare if len(one) >= _SHORTEST_ROOT), word)
 
 
 def holders_of(word: str, view: VisibleEvents) -> IntArray | None:
@@ -366,10 +364,7 @@ def answer_wanted(question: str) -> int:
     >>> answer_wanted("What did she paint?")
     0
     """
-    for pattern, bit in _WANTED:
-        if pattern.search(question):
-            return bit
-    return 0
+    return next((bit for pattern, bit in _WANTED if pattern.search(question)), 0)
 
 
 _ASKS_FOR_TIME = re.compile(
@@ -470,6 +465,32 @@ class Question:
         named = any(asks or date.day is not None for date in self.dates)
         return named and not self.entities and _SAY_NOTHING.issuperset(self.words)
 
+
+@dataclass(frozen=True, slots=True)
+class PlainQuestion:
+    """A cue as two texts.
+
+    Parameters
+    ----------
+    text : str
+        The raw words, for the lexical source.
+    bare : str
+        What is embedded.
+    words : tuple of str
+        Content words; none, since it is not taken apart.
+    dates : tuple
+        None either, and so it is never ``of_a_day``.
+    """
+
+    text: str
+    bare: str
+    words: tuple[str, ...] = ()
+    dates: tuple[DateNamed, ...] = ()
+    of_a_day: bool = False
+
+
+AnyQuestion: TypeAlias = Question | PlainQuestion
+"""What a reader makes of a cue: taken apart, or as two texts."""
 
 _SAY_NOTHING = frozenset(
     """

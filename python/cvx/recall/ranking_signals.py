@@ -47,6 +47,7 @@ from cvx.recall.corpus_indexes import title_key
 from cvx.recall.fusion import Candidates, FloatArray
 from cvx.recall.question import (
     HALF_A_DAY,
+    AnyQuestion,
     Question,
     content_words,
     days_from,
@@ -56,7 +57,7 @@ from cvx.recall.question import (
     plain_words,
     spelt_alike,
 )
-from cvx.recall.visible_events import AnyQuestion, VisibleEvents
+from cvx.recall.visible_events import VisibleEvents
 from cvx.types import Column, IntArray, Mask
 
 DEFAULT_WEIGHTS: Mapping[str, float] = MappingProxyType(

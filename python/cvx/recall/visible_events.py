@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from cvx.cue import PlainQuestion
 from cvx.errors import InvalidInputError
 from cvx.index import RawIndex, recall_columns
 from cvx.recall.corpus import Corpus, Kind
 from cvx.recall.corpus_indexes import title_key
-from cvx.recall.question import Question
+from cvx.recall.question import AnyQuestion
 from cvx.store.namespaces import check_namespace, narrowed, visible_spaces, visible_sql
 from cvx.store.rows import event_context
 from cvx.types import DEFAULT_NAMESPACE, Column, Cue, Edge, Filter, IntArray, Mask, Vector
@@ -190,8 +189,9 @@ def _narrowed(corpus: Corpus, base: Mask, span: slice, where: Filter) -> Mask:
     for numbers, chosen in ((corpus.entities, where.entities), (corpus.event_ids, where.ids)):
         if chosen is not None:
             inside &= np.isin(numbers[span], _integers(chosen))
-    condition, values = _record_sql(where)
-    if condition:
+    told = [*_record_conditions(where)]
+    if told:
+        condition, values = _joined(told)
         mask = np.zeros(len(corpus), dtype=bool)
         found = corpus.record.query(f"SELECT event_id FROM events WHERE {condition}", values)
         mask[corpus.rows_of([event for (event,) in found])] = True
@@ -203,35 +203,39 @@ def _integers(chosen: Any) -> IntArray:
     return np.array([int(number) for number in chosen], dtype=np.int64)
 
 
-def _record_sql(where: Filter) -> tuple[str, list[object]]:
-    """Return what only the record can tell, as a condition over the columns of ``events``."""
-    parts, values = list[str](), list[object]()
-    if where.tags is not None:
-        parts += ["EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"] * len(where.tags)
-        values += where.tags
-        if not len(where.tags):
-            parts.append("false")
+Condition: TypeAlias = tuple[str, list[object]]
+"""A condition over the columns of ``events``, and the values for its placeholders."""
+_AMONG = "{} IN (SELECT value FROM json_each(?))"
+
+
+def _joined(conditions: Iterable[Condition]) -> Condition:
+    """Return all of some conditions as one."""
+    listed = [*conditions]
+    return " AND ".join(one for one, _ in listed) or "true", [v for _, own in listed for v in own]
+
+
+def _record_conditions(where: Filter) -> Iterator[Condition]:
+    """Yield what only the record can tell."""
+    for tag in () if where.tags is None else where.tags:
+        yield "EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", [tag]
+    if where.tags is not None and not len(where.tags):
+        yield "false", []
     for column, chosen in (("kind", where.kind), ("source", where.source)):
         if chosen is not None:
-            parts.append(f"{column} IN (SELECT value FROM json_each(?))")
-            values.append(json.dumps(list(chosen)))
+            yield _AMONG.format(column), [json.dumps(list(chosen))]
     if where.min_trust is not None:
-        parts.append("trust >= ?")
-        values.append(where.min_trust)
+        yield "trust >= ?", [where.min_trust]
     for key, asked in (where.metadata or {}).items():
-        conditions = asked if isinstance(asked, Mapping) else {"is": asked}
-        for how, limit in conditions.items():
-            part, wanted = _metadata_sql(how, limit)
-            parts.append(part)
-            values += [key, *wanted]
-    return " AND ".join(parts), values
+        for how, limit in (asked if isinstance(asked, Mapping) else {"is": asked}).items():
+            condition, wanted = _metadata_sql(how, limit)
+            yield condition, [key, *wanted]
 
 
 _AT_KEY = "EXISTS (SELECT 1 FROM json_each(metadata) AS m WHERE m.key = ?"
 _SIGNS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
-def _metadata_sql(how: str, limit: Any) -> tuple[str, list[object]]:
+def _metadata_sql(how: str, limit: Any) -> Condition:
     """Return one condition on the value under a key, which comes first among its placeholders.
 
     What is of another type than a limit is neither above nor below it.
@@ -255,17 +259,19 @@ def _metadata_sql(how: str, limit: Any) -> tuple[str, list[object]]:
 _KIND = "CASE {0}.type WHEN 'integer' THEN 'real' ELSE {0}.type END"
 
 
-def ways_sql(asker: Asker) -> tuple[str, list[object]]:
+def ways_sql(asker: Asker) -> Condition:
     """Return what passes one of the asker's filters, as a condition over ``events``."""
     each = [
-        _filter_sql(where, _RECALLABLE[where.outcome or asker.outcome], asker.left_out(where))
+        _joined(
+            _conditions(where, _RECALLABLE[where.outcome or asker.outcome], asker.left_out(where))
+        )
         for where in asker.where
     ]
     ways = " OR ".join(f"({condition})" for condition, _ in each) or "false"
     return f"({ways})", [value for _, some in each for value in some]
 
 
-def asker_sql(asker: Asker) -> tuple[str, list[object]]:
+def asker_sql(asker: Asker) -> Condition:
     """Return what an asker may see, as a condition over ``events``."""
     sql, values = visible_sql(asker.namespace, asker.also)
     sql += " AND state = 'active' AND node IS NOT NULL"
@@ -273,13 +279,12 @@ def asker_sql(asker: Asker) -> tuple[str, list[object]]:
     return f"{sql} AND {ways}", [*values, *more]
 
 
-def _filter_sql(
+def _conditions(
     where: Filter, recallable: bool | None, left_out: Collection[str]
-) -> tuple[str, list[object]]:
-    parts, values = ["true"], list[object]()
+) -> Iterator[Condition]:
+    """Yield all that a filter asks for."""
     if recallable is not None:
-        parts.append("recallable = ?")
-        values.append(int(recallable))
+        yield "recallable = ?", [int(recallable)]
     for column, sign, value in (
         ("timestamp", ">=", where.since),
         ("timestamp", "<", where.until),
@@ -287,20 +292,15 @@ def _filter_sql(
         ("reward", "<=", where.max_reward),
     ):
         if value is not None:
-            parts.append(f"{column} {sign} ?")
-            values.append(value)
+            yield f"{column} {sign} ?", [value]
     for column, chosen in (("entity", where.entities), ("event_id", where.ids)):
         if chosen is not None:
-            parts.append(f"{column} IN (SELECT value FROM json_each(?))")
-            values.append(str(_integers(chosen).tolist()))
+            yield _AMONG.format(column), [str(_integers(chosen).tolist())]
     if where.namespaces is not None:
-        parts.append("namespace IN (SELECT value FROM json_each(?))")
-        values.append(json.dumps(list(where.namespaces)))
+        yield _AMONG.format("namespace"), [json.dumps(list(where.namespaces))]
     if left_out:
-        parts.append("source NOT IN (SELECT value FROM json_each(?))")
-        values.append(json.dumps([*left_out]))
-    condition, told = _record_sql(where)
-    return " AND ".join([*parts, *filter(None, [condition])]), [*values, *told]
+        yield f"NOT {_AMONG.format('source')}", [json.dumps([*left_out])]
+    yield from _record_conditions(where)
 
 
 _SAMPLE, _MANY = 128, 10_000
@@ -313,10 +313,6 @@ def drawn(among: IntArray, most: int) -> IntArray:
         # To shuffle a million of them would take longer than the recall.
         among = among[random.choice(len(among), most, replace=False, shuffle=False)]
     return random.permutation(among)[:most]
-
-
-AnyQuestion: TypeAlias = Question | PlainQuestion
-"""What a reader makes of a cue: taken apart, or as two texts."""
 
 
 class VisibleEvents:

@@ -185,17 +185,15 @@ class Renderer:
         return {"microseconds": 1_000_000, "seconds": 1}.get(self.clock)
 
     def _remarks(self, event: Event) -> list[str]:
-        kind = kind_of(event)
-        remarks: list[str] = [] if kind == "episodic" else [kind]
-        if event.kind.casefold() in _INFERRED or event.metadata.get("inferred"):
-            remarks.append("previously inferred")
-        if event.source:
-            remarks.append(f"source {_word(event.source)}")
-        if event.trust < 1.0:
-            remarks.append(f"trust {event.trust:.2f}")
-        if ORDER in event.tags:
-            remarks.append(REMARK)
-        return remarks
+        kind, label = kind_of(event), event.kind.casefold()
+        told = {
+            kind: kind != "episodic",
+            "previously inferred": label in _INFERRED or event.metadata.get("inferred"),
+            f"source {_word(event.source)}": event.source,
+            f"trust {event.trust:.2f}": event.trust < 1.0,
+            REMARK: ORDER in event.tags,
+        }
+        return [remark for remark, holds in told.items() if holds]
 
     def _when(self, event: Event) -> str:
         turn = event.metadata.get("turn")
