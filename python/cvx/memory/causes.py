@@ -177,11 +177,11 @@ class Causes:
         why : str, optional
             Why not.
         """
-
-        def rejected(link: Edge) -> Edge:
-            return replace(link, weight=0.0, state="rejected", why=why or "", recorded=None)
-
-        return self._settled(edge.cause, edge.effect, rejected)
+        return self._settled(
+            edge.cause,
+            edge.effect,
+            lambda link: replace(link, weight=0.0, state="rejected", why=why or "", recorded=None),
+        )
 
     @checked(supports=number(0.0), counters=number(0.0))
     def observe(
