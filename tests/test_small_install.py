@@ -77,6 +77,7 @@ for module in pkgutil.walk_packages(cvx.__path__, "cvx."):
         "cvx.integrations.langchain": "langchain-core",
         "cvx.integrations.langgraph": "langgraph",
         "cvx.integrations.minari": "h5py minari",
+        "cvx.memory.dataframes": "polars",
         "cvx.mcp.server": "mcp",
         "cvx.mcp.tools": "mcp",
         "cvx.scoring.estimator": "scikit-learn",

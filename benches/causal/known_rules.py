@@ -13,7 +13,7 @@ import numpy as np
 from benches.causal.generated_crises import NOW
 from benches.causal.scenarios import Scenario
 from cvx.causal.fusion import Ancestors, Blend, Candidates, additive, causal_boost, multiplicative
-from cvx.recall.fusion import reciprocal_rank_fusion
+from cvx.recall.sources import RRF_CONSTANT
 
 DECAY = 0.02
 MAX_DEPTH = 6
@@ -112,11 +112,11 @@ def reciprocal_rank(case: Given) -> list[int]:
     boost, _ = causal_boost(case.candidates, case.ancestors)
     seen = case.candidates
     episodic = seen.similarity + seen.recency + seen.importance
-    orders = {
-        "episodic": np.argsort(-episodic, kind="stable").tolist(),
-        "causal": np.argsort(-boost, kind="stable").tolist(),
-    }
-    return [one.item for one in reciprocal_rank_fusion(orders)]
+    sums, places = np.zeros(len(boost)), np.arange(1, len(boost) + 1)
+    for score in (episodic, boost):
+        sums[np.argsort(-score, kind="stable")] += 1.0 / (RRF_CONSTANT + places)
+    order: list[int] = np.argsort(-sums, kind="stable").tolist()
+    return order
 
 
 def pagerank(damping: float) -> Rule:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +15,7 @@ from cvx.embed import embed_query
 from cvx.evaluation import Label
 from cvx.evaluation.metrics import Answer, Ranker, tokens_of
 from cvx.memory import Memory
-from cvx.recall import reciprocal_rank_fusion
+from cvx.recall.sources import RRF_CONSTANT
 from cvx.scoring.scorer import scale
 from cvx.types import Event
 
@@ -135,17 +135,12 @@ class _Space:
         return np.asarray(both[0] + both[1])
 
     def by_places(self, plain: _Plain, label: Label) -> Scores:
-        lists: Mapping[str, Scores] = {
-            "dense": self.dense(plain, label),
-            "lexical": _bm25(self._single, label.query, len(self.events)),
-        }
-        rankings = {
-            name: [at for at in np.argsort(-scores, kind="stable").tolist() if scores[at] > 0][:100]
-            for name, scores in lists.items()
-        }
         out = np.zeros(len(self.events))
-        for fused in reciprocal_rank_fusion(rankings):
-            out[fused.item] = fused.score
+        words = _bm25(self._single, label.query, len(self.events))
+        for scores in (self.dense(plain, label), words):
+            order = np.argsort(-scores, kind="stable")
+            best = order[scores[order] > 0][:100]
+            out[best] += 1.0 / (RRF_CONSTANT + np.arange(1, len(best) + 1))
         return out
 
 

@@ -212,9 +212,8 @@ def some_texts(name: str, value: Any) -> list[str]:
     if isinstance(value, str | bytes) or not are_several(value):
         raise wrong(name, value, "a list of str")
     listed = list(value)
-    for one in listed:
-        if not isinstance(one, str):
-            raise wrong(name, value, "a list of str")
+    if not all(isinstance(one, str) for one in listed):
+        raise wrong(name, value, "a list of str")
     return listed
 
 
@@ -455,7 +454,7 @@ def _plain(name: str, value: Any) -> Any:
 
 def _conditions(name: str, value: Any) -> Any:
     made: dict[str, Any] = {}
-    for key, one in one_of(Mapping, called="a mapping, such as a dict")(name, value).items():
+    for key, one in a_mapping(name, value).items():
         at = f"{name}[{key!r}]"
         _a_string(at, key)
         limits: dict[str, Any] = {}
@@ -483,12 +482,6 @@ def _tags(name: str, value: Any) -> Any:
     return listed
 
 
-def _outcome(name: str, value: Any) -> Any:
-    if not isinstance(value, str) or value not in ("success", "failure", "any"):
-        raise wrong(name, value, "success, failure or any")
-    return value
-
-
 _FIELDS: Mapping[str, Check] = {
     "since": a_time,
     "until": a_time,
@@ -500,7 +493,7 @@ _FIELDS: Mapping[str, Check] = {
     "max_reward": number(),
     "min_trust": number(),
     "recallable": optional(one_of(bool, np.bool_, called="True, False or None")),
-    "outcome": _outcome,
+    "outcome": among("success", "failure", "any"),
     "kind": _strings,
     "source": _strings,
     "metadata": _conditions,

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import operator
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
 
 from cvx.arguments import Check, a_text, a_time, an_event, optional, some_texts, whole, wrong
-from cvx.dates import DateNamed
 from cvx.types import Cue, Vector
 
 LONGEST = 4_096
@@ -26,17 +24,14 @@ class AgentState(Protocol):
     @property
     def goal(self) -> str:
         """What is to be reached."""
-        ...
 
     @property
     def active_subtask(self) -> str:
         """What is being done right now."""
-        ...
 
     @property
     def open_loops(self) -> Any:
         """A sequence of str: what is still open."""
-        ...
 
 
 def build_cue(state: AgentState) -> str:
@@ -80,29 +75,6 @@ def cue_of(state: AgentState, utterance: str = "", **more: Any) -> Cue:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PlainQuestion:
-    """A cue as two texts.
-
-    Parameters
-    ----------
-    text : str
-        The raw words, for the lexical source.
-    bare : str
-        What is embedded.
-    words : tuple of str
-        Content words; none, since it is not taken apart.
-    dates : tuple
-        None either, and so it is never ``of_a_day``.
-    """
-
-    text: str
-    bare: str
-    words: tuple[str, ...] = ()
-    dates: tuple[DateNamed, ...] = ()
-    of_a_day: bool = False
-
-
 def structured(cue: Cue) -> bool:
     """Return whether a cue describes a state, beside raw words or without."""
     return bool(cue.goal or cue.step or cue.questions)
@@ -130,15 +102,14 @@ def checked_cue(cue: Cue) -> Cue:
     """
     if not isinstance(cue, Cue):
         raise wrong("cue", cue, "a cvx.Cue, such as Cue(text=...)")
-    for name, check in _PARTS.items():
-        check(f"cue.{name}", getattr(cue, name))
-    return cue
+    made = {name: check(f"cue.{name}", getattr(cue, name)) for name, check in _PARTS.items()}
+    return replace(cue, **made)
 
 
 _PARTS: dict[str, Check] = {
     "goal": a_text,
     "step": a_text,
-    "questions": some_texts,
+    "questions": lambda name, value: tuple(some_texts(name, value)),
     "text": a_text,
     "event": optional(an_event),
     "entity": optional(a_text),
@@ -164,7 +135,7 @@ def sound_cue(cue: str | Cue | Vector) -> Cue:
         cue = Cue(vector=_a_vector("cue", cue))
     if not isinstance(cue, Cue):
         raise wrong("cue", cue, "a str, a cvx.Cue or a vector")
-    checked_cue(cue)
+    cue = checked_cue(cue)
     return replace(
         cue,
         goal=_clean(cue.goal),
@@ -172,9 +143,6 @@ def sound_cue(cue: str | Cue | Vector) -> Cue:
         questions=tuple(_clean(question) for question in cue.questions),
         text=_clean(cue.text),
         vector=None if cue.vector is None else _a_vector("cue.vector", cue.vector),
-        event=None if cue.event is None else an_event("cue.event", cue.event),
-        timestamp=None if cue.timestamp is None else a_time("cue.timestamp", cue.timestamp),
-        place=None if cue.place is None else operator.index(cue.place),
     )
 
 

@@ -38,10 +38,11 @@ _MONTHS = (
     "november",
     "december",
 )
-_NUMBER_OF = {name: at for at, name in enumerate(_MONTHS, start=1)} | {
-    name[:3]: at for at, name in enumerate(_MONTHS, start=1)
+_NUMBER_OF = {
+    **{name: at for at, name in enumerate(_MONTHS, start=1)},
+    **{name[:3]: at for at, name in enumerate(_MONTHS, start=1)},
+    "sept": 9,
 }
-_NUMBER_OF["sept"] = 9
 _MONTH = r"(?P<month>" + "|".join(sorted(_NUMBER_OF, key=len, reverse=True)) + r")\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _GAP = r"(?:\s*,\s*|\s+)"
@@ -369,9 +370,7 @@ def _shifted(day: date, steps: int, unit: str) -> date:
 def _named(match: re.Match[str]) -> DateNamed | None:
     parts = match.groupdict()
     month = parts.get("number") or parts.get("month")
-    number = None
-    if month is not None:
-        number = int(month) if month.isdigit() else _NUMBER_OF[month.casefold()]
+    number = (_NUMBER_OF.get(month.casefold()) or int(month)) if month else None
     year = int(parts["year"]) if parts.get("year") else None
     day = int(parts["day"]) if parts.get("day") else None
     if number is None or day is None:
@@ -384,6 +383,22 @@ def _named(match: re.Match[str]) -> DateNamed | None:
     return DateNamed(year, number, day)
 
 
+def calendar_time(timestamp: int, a_second: int = 1_000_000) -> datetime | None:
+    """Return a moment since 1970-01-01 UTC, None where the calendar has none such.
+
+    Parameters
+    ----------
+    timestamp : int
+        Any.
+    a_second : int, default 1,000,000
+        Timestamps a second.
+    """
+    try:
+        return datetime.fromtimestamp(timestamp / a_second, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
 def when(timestamp: int) -> str:
     """Return a time as a person reads it; numbers that are no microseconds since 1970 stay.
 
@@ -394,7 +409,5 @@ def when(timestamp: int) -> str:
     """
     if timestamp < _OLDEST:
         return str(timestamp)
-    try:
-        return datetime.fromtimestamp(timestamp / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, ValueError, OSError):
-        return str(timestamp)
+    then = calendar_time(timestamp)
+    return str(timestamp) if then is None else then.strftime("%Y-%m-%d %H:%M:%S")

@@ -21,6 +21,8 @@ from cvx.escaping import html_table, html_text, one_line
 
 Vector: TypeAlias = npt.NDArray[np.float32]
 IntArray: TypeAlias = npt.NDArray[np.int64]
+Column: TypeAlias = npt.NDArray[np.float64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
 Clock: TypeAlias = Literal["microseconds", "seconds", "turn", "tick"]
 """What timestamps count. The default of a memory is microseconds since 1970-01-01 UTC."""
 

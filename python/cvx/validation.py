@@ -50,8 +50,9 @@ SHORTEST_VECTOR, LONGEST_VECTOR = 1e-12, 1e18
 # Half of a surrogate pair cannot be written as UTF-8; a NUL ends a text for much that reads it.
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _an_entity = whole(0)
-_a_time = whole(-FURTHEST, FURTHEST)
 _an_integer = whole()
+storable_time = whole(-FURTHEST, FURTHEST)
+"""The check of a timestamp, an int in [-2**62, 2**62]."""
 
 
 def storable_text(name: str, value: Any) -> str:
@@ -94,17 +95,6 @@ def storable_namespace(name: str, value: Any) -> str:
     return str(value)
 
 
-def storable_time(name: str, value: Any) -> int:
-    """Return a timestamp, an int in [-2**62, 2**62].
-
-    Raises
-    ------
-    InvalidInputError
-        It is none.
-    """
-    return int(_a_time(name, value))
-
-
 def storable_metadata(name: str, value: Any) -> dict[str, Any]:
     """Return a copy of metadata that JSON gives back as it is.
 
@@ -129,8 +119,12 @@ def storable_metadata(name: str, value: Any) -> dict[str, Any]:
     """
     if not isinstance(value, Mapping):
         raise wrong(name, value, "a mapping, such as a dict")
+    return _json_object(name, value, 0)
+
+
+def _json_object(name: str, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
     return {
-        storable_text(f"a key of {name}", key): _json_value(f"{name}[{key!a}]", one, 1)
+        storable_text(f"a key of {name}", key): _json_value(f"{name}[{key!a}]", one, depth + 1)
         for key, one in value.items()
     }
 
@@ -155,10 +149,7 @@ def _json_value(name: str, value: Any, depth: int) -> Any:
             f"the metadata is more than {DEEPEST} levels deep: flatten it, or store it as a text"
         )
     if isinstance(value, Mapping):
-        return {
-            storable_text(f"a key of {name}", key): _json_value(f"{name}[{key!a}]", one, depth + 1)
-            for key, one in value.items()
-        }
+        return _json_object(name, value, depth)
     return [_json_value(f"{name}[{at}]", one, depth + 1) for at, one in enumerate(value)]
 
 
@@ -216,7 +207,7 @@ _EVENT: Mapping[str, Check] = {
     **dict.fromkeys(("text", "kind", "source"), storable_text),
     **dict.fromkeys(("action", "key"), optional_text),
     "namespace": storable_namespace,
-    "timestamp": _a_time,
+    "timestamp": storable_time,
     "tags": storable_tags,
     "metadata": lambda name, value: storable_metadata(name, value) if value else {},
     "reward": optional(an_outcome),

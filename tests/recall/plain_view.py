@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from cvx.recall.corpus import Corpus
 from cvx.recall.fusion import Candidates
 from cvx.recall.ranking_signals import title_words
 from cvx.recall.visible_events import VisibleEvents
@@ -25,6 +27,15 @@ class Said(NamedTuple):
     title: str = ""
 
 
+def fused_by_rank(rankings: Iterable[Sequence[int]], constant: float = 60.0) -> dict[int, float]:
+    """Return the sums of 1 / (constant + place), best first, equals by their number."""
+    sums: dict[int, float] = {}
+    for items in rankings:
+        for place, item in enumerate(items, start=1):
+            sums[item] = sums.get(item, 0.0) + 1.0 / (constant + place)
+    return dict(sorted(sums.items(), key=lambda one: (-one[1], one[0])))
+
+
 def candidates(rows: IntArray) -> Candidates:
     """Return candidates that are nothing but rows."""
     return Candidates(rows, rows)
@@ -33,9 +44,7 @@ def candidates(rows: IntArray) -> Candidates:
 class PlainView(VisibleEvents):
     """Everything that was said is visible, in the order of the list."""
 
-    # Attributes here, properties there.
-    entities = timestamps = sessions = lengths = np.zeros(0, dtype=np.int64)
-    asks = np.zeros(0, dtype=np.bool_)
+    # An attribute here, a property there.
     names: Mapping[str, frozenset[int]] = {}
 
     def __init__(
@@ -48,11 +57,16 @@ class PlainView(VisibleEvents):
     ) -> None:
         self.said = list(said)
         self.size = len(said)
-        self.entities = np.array([one.entity for one in said], dtype=np.int64)
-        self.timestamps = np.array([one.timestamp for one in said], dtype=np.int64)
-        self.sessions = np.array([one.session for one in said], dtype=np.int64)
-        self.lengths = np.array([len(one.text) for one in said], dtype=np.int64)
-        self.asks = np.array(["?" in one.text for one in said], dtype=np.bool_)
+        sessions = np.array([one.session for one in said], dtype=np.int64)
+        columns = SimpleNamespace(
+            entities=np.array([one.entity for one in said], dtype=np.int64),
+            timestamps=np.array([one.timestamp for one in said], dtype=np.int64),
+            timelines=SimpleNamespace(sessions=sessions),
+            lengths=np.array([len(one.text) for one in said], dtype=np.int64),
+            asks=np.array(["?" in one.text for one in said], dtype=np.bool_),
+            texts=lambda rows: [self.said[row].text for row in rows.tolist()],
+        )
+        self.corpus, self.held = cast(Corpus, columns), {}
         self.names = names or {}
         self.now = now
         self._similarity = np.zeros(self.size) if similarity is None else np.asarray(similarity)
@@ -95,9 +109,6 @@ class PlainView(VisibleEvents):
 
     def similarity(self, rows: IntArray) -> npt.NDArray[np.float64]:
         return self._similarity[rows]
-
-    def texts(self, rows: IntArray) -> list[str]:
-        return [self.said[row].text for row in rows.tolist()]
 
     @property
     def titled(self) -> bool:

@@ -32,7 +32,9 @@ def told(memory: Memory, texts: Sequence[str], namespace: str) -> None:
 def held(memory: Memory, corpus: Corpus, namespace: str) -> list[int] | None:
     """The events that hold "lantern", as a namespace sees them."""
     scope = scope_of(corpus, Asker(namespace))
-    rows = VisibleEvents(corpus, memory.index, scope, Cue(goal="lantern"), 0, 5).postings("lantern")
+    rows = VisibleEvents(corpus, memory.index, scope, Cue(goal="lantern"), 0, 5, {}).postings(
+        "lantern"
+    )
     return None if rows is None else corpus.event_ids[rows].tolist()
 
 

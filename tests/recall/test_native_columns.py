@@ -9,8 +9,8 @@ from cvx.errors import InvalidInputError
 from cvx.index import RawIndex, recall_columns
 from cvx.memory import Memory
 from cvx.recall import Pipeline
-from cvx.recall.fusion import reciprocal_rank_fusion
 from cvx.types import Cue, IntArray
+from tests.recall.plain_view import fused_by_rank
 
 ROWS = 30
 RANKINGS = st.lists(st.lists(st.integers(0, ROWS - 1), unique=True, max_size=12), max_size=4)
@@ -45,9 +45,9 @@ def test_words_rank_by_the_idf_that_rows_hold(
 @given(RANKINGS)
 def test_votes_are_those_of_reciprocal_rank_fusion(rankings: list[list[int]]) -> None:
     rows, scores = recall_columns.votes([ints(one) for one in rankings], 60.0)
-    fused = reciprocal_rank_fusion({str(at): one for at, one in enumerate(rankings)})
-    assert rows.tolist() == [one.item for one in fused]
-    assert scores.tolist() == pytest.approx([one.score for one in fused], abs=1e-15)
+    fused = fused_by_rank(rankings)
+    assert rows.tolist() == [*fused]
+    assert scores.tolist() == pytest.approx([*fused.values()], abs=1e-15)
 
 
 @given(
@@ -77,8 +77,8 @@ def test_a_table_holds_what_was_found_and_its_neighbours_with_what_each_source_s
     rows, columns = recall_columns.candidates(
         pairs, 60.0, net, most, reach, ints(others), before, after, readable, visible
     )
-    votes = reciprocal_rank_fusion({str(at): one for at, one in enumerate(rankings)})
-    best = [one.item for one in votes][:net]
+    votes = fused_by_rank(rankings)
+    best = [*votes][:net]
     beside = {
         near
         for row in best[:most]
@@ -88,13 +88,12 @@ def test_a_table_holds_what_was_found_and_its_neighbours_with_what_each_source_s
     wanted = {*best, *others, *beside} - {-1}
     assert rows.tolist() == sorted(row for row in wanted if visible[row])
     assert columns.shape == (2 * len(rankings) + 1, len(rows))
-    by_row = {one.item: one.score for one in votes}
     for at, row in enumerate(rows.tolist()):
         for one, (held, scores) in enumerate(pairs):
             there = held.tolist().index(row) if row in held else None
             expected = (np.nan, np.nan) if there is None else (there + 1, scores[there])
             np.testing.assert_array_equal(columns[2 * one : 2 * one + 2, at], expected)
-        assert columns[-1, at] == pytest.approx(by_row.get(row, 0.0), abs=1e-15)
+        assert columns[-1, at] == pytest.approx(votes.get(row, 0.0), abs=1e-15)
 
 
 @pytest.mark.parametrize("metric", ["cosine", "l2", "ip"])

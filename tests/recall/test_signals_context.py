@@ -21,9 +21,9 @@ from cvx.recall.ranking_signals import (
     DEFAULT_WEIGHTS,
     SCALES,
     Neighbourhood,
-    all_signals,
     content_signals,
     form_signals,
+    signals_of,
     speaker_signals,
 )
 from tests.recall.plain_view import PlainView, Said, candidates
@@ -99,7 +99,7 @@ def test_every_weighed_column_is_made_finite_and_for_every_candidate(
 ) -> None:
     rows = data.draw(st.lists(st.integers(0, view.size - 1), unique=True))
     pool = candidates(np.array(rows, dtype=np.int64))
-    columns = all_signals(read_question(text, view), pool, view)
+    columns = signals_of(read_question(text, view), pool, view)
     assert set(DEFAULT_WEIGHTS) <= set(columns)
     assert set(SCALES) <= set(columns)
     for name, values in columns.items():

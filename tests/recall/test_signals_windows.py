@@ -31,9 +31,9 @@ def test_dense_windows_are_means_of_what_there_is(
     near = np.nan_to_num(view.similarity(np.arange(view.size)))
     for place, row in enumerate(scene.rows.tolist()):
         before, _, after = view.window(np.array([row]), 1)[0].tolist()
-        if before >= 0 and view.asks[before]:
+        if before >= 0 and view.corpus.asks[before]:
             pair = (near[row] + near[before]) / 2
-        elif after >= 0 and view.asks[row]:
+        elif after >= 0 and view.corpus.asks[row]:
             pair = (near[row] + near[after]) / 2
         else:
             pair = near[row]
@@ -65,7 +65,7 @@ def test_coverage_is_the_share_of_idf_that_is_held(
 
     for place, row in enumerate(scene.rows.tolist()):
         before = int(view.window(np.array([row]), 1)[0][0])
-        question = [before] if before >= 0 and view.asks[before] else []
+        question = [before] if before >= 0 and view.corpus.asks[before] else []
         assert columns["coverage"][place] == pytest.approx(share([row]))
         assert columns["coverage_window"][place] == pytest.approx(share(around(view, row, 1)))
         assert columns["coverage_pair"][place] == pytest.approx(share([row, *question]))

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvx.errors import InvalidInputError, UnknownError
-from cvx.recall import Candidates, Weighting, by_rank, by_scale, reciprocal_rank_fusion
-from cvx.scoring import LearnedWeights
+from cvx.recall import Candidates, Weighting, by_rank
 from cvx.scoring.scorer import scale, score_columns
+from tests.recall.plain_view import fused_by_rank
 
 VALUES = st.floats(-5, 5) | st.just(math.nan)
 TABLES = st.integers(1, 6).flatmap(
@@ -63,22 +63,8 @@ def test_fusing_columns_by_rank_is_reciprocal_rank_fusion(rankings: dict[str, li
     table.add("trust", np.ones(len(rows)))
     weighting = Weighting(dict.fromkeys(rankings, 1.0))
     scores = weighting.score(by_rank()(table, weighting.names), table).total
-    expected = {fused.item: fused.score for fused in reciprocal_rank_fusion(rankings)}
+    expected = fused_by_rank(rankings.values())
     assert dict(zip(rows.tolist(), scores, strict=True)) == pytest.approx(expected)
-
-
-def test_learned_weights_score_by_the_log_odds_they_predict() -> None:
-    random = np.random.default_rng(0)
-    features = random.normal(size=(200, 2))
-    labels = (features @ [2.0, -1.0] + random.normal(size=200) > 0).astype(float)
-    learned = LearnedWeights(["a", "b"]).fit(features, labels)
-    table = Candidates(np.arange(200), np.arange(200))
-    table.update({"a": features[:, 0], "b": features[:, 1], "trust": np.ones(200)})
-    weighting = Weighting.learned(learned)
-    scored = weighting.score(by_scale({}, "none")(table, weighting.names), table)
-    odds = learned.predict(features)
-    np.testing.assert_allclose(1 / (1 + np.exp(-scored.total)), odds, atol=1e-9)
-    assert scored.names == ("a", "b", "bias")
 
 
 @pytest.mark.requirement("B3")

@@ -261,8 +261,8 @@ def test_another_embedder_is_refused_by_name(tmp_path: Path) -> None:
         Memory.open(tmp_path / "m", embedder=embedder(), metric="l2")
 
 
-def test_the_default_embedder_says_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "_warned", False)
+def test_the_default_embedder_says_what_it_is() -> None:
+    settings._warn_of_spelling.cache_clear()
     with pytest.warns(LexicalOnlyWarning, match="spelling"):
         Memory()
     with warnings.catch_warnings():

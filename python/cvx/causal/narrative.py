@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from cvx.causal.cause_probability import without_cause
 from cvx.causal.graph_data import CausalEvent
 from cvx.causal.walk import Reached, Walk
+from cvx.dates import calendar_time
 from cvx.errors import FileError
 from cvx.escaping import quoted_line
 from cvx.extras import needs
-from cvx.render import calendar_time
 from cvx.store.prompt_injection import REMARK, reads_like_an_order
 from cvx.types import Edge, EventId
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cvx.errors import InvalidVectorError
-from cvx.types import Vector
+from cvx.types import Mask, Vector
 
 
 def float_rows(value: npt.ArrayLike) -> Vector:
@@ -55,7 +55,7 @@ def float_rows(value: npt.ArrayLike) -> Vector:
 
 def rows_and_presence(
     vectors: npt.ArrayLike | Sequence[Any] | None, dim: int
-) -> tuple[Vector | None, npt.NDArray[np.bool_] | None]:
+) -> tuple[Vector | None, Mask | None]:
     """Split vectors of which some are ``None`` into a matrix and a mask.
 
     Returns

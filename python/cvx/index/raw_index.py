@@ -17,12 +17,11 @@ from cvx.arguments import a_function, index_filter, wrong
 from cvx.errors import InternalError, InvalidVectorError, SnapshotError
 from cvx.index.conversion import rows_and_presence
 from cvx.index.results import Ancestry, LazyHits, Path, causal_hits, graph_hits, hybrid_hit
-from cvx.types import DEFAULT_NAMESPACE, Edge, Hit, IntArray, Step, Vector, Where
+from cvx.types import DEFAULT_NAMESPACE, Column, Edge, Hit, IntArray, Mask, Step, Vector, Where
 
 DEFAULT_EDGE_BOOST: Mapping[str, float] = {"caused_success": 0.3}
 
 
-FloatArray = npt.NDArray[np.float64]
 _LEFT_OUT = "{0} is left out: give {0}= of shape {1}, or None for what no search is to return"
 
 
@@ -252,7 +251,7 @@ class RawIndex:
         tags: Sequence[Collection[str]] | None = None,
         actions: Sequence[str | None] | None = None,
         task_types: Sequence[str | None] | None = None,
-        recallable: bool | Sequence[bool] | npt.NDArray[np.bool_] | None = None,
+        recallable: bool | Sequence[bool] | Mask | None = None,
         threads: int | None = None,
         link: bool = True,
     ) -> IntArray:
@@ -491,7 +490,7 @@ class RawIndex:
         """
         return self._native.vector(node)
 
-    def vectors(self, nodes: IntArray) -> npt.NDArray[np.float32]:
+    def vectors(self, nodes: IntArray) -> Vector:
         """Return the vectors of nodes as they were inserted.
 
         Parameters
@@ -884,8 +883,10 @@ class RawIndex:
         >>> [step.node_id for step in ix.trajectory(1)]
         [1, 0]
         """
-        space = DEFAULT_NAMESPACE if namespace is None else namespace
-        return [Step._make(row) for row in self._native.trajectory(space, entity_id, since, until)]
+        rows = self._native.trajectory(
+            DEFAULT_NAMESPACE if namespace is None else namespace, entity_id, since, until
+        )
+        return [Step._make(row) for row in rows]
 
     def predecessors(self, node: int, n: int = 1) -> list[Step]:
         """Look up to `n` steps back on a node's timeline; in time order.
@@ -1227,7 +1228,7 @@ class RawIndex:
         alpha: float,
         *,
         namespace: str | None = None,
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> tuple[Column, Column]:
         """Watch an entity move through the regions.
 
         The time from its first event to its last is cut into windows; p_w are the shares of the
@@ -1258,8 +1259,9 @@ class RawIndex:
         UnknownError, InvalidInputError
             An entity or level that does not exist; window or alpha outside their range.
         """
-        space = DEFAULT_NAMESPACE if namespace is None else namespace
-        return self._native.region_trajectory(space, entity_id, level, window, alpha)
+        return self._native.region_trajectory(
+            DEFAULT_NAMESPACE if namespace is None else namespace, entity_id, level, window, alpha
+        )
 
     def save(self, path: str | os.PathLike[str], metadata: bytes = b"") -> None:
         """Write a snapshot: one file, written beside and renamed, so that it is whole or absent.

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias, overload
 
-import numpy as np
-import numpy.typing as npt
-
 from cvx._cvx import CausalRows, GraphRows
-from cvx.types import Edge, Factor, Hit, IntArray, Step
+from cvx.types import Edge, Factor, Hit, IntArray, Step, Vector
 
 # (node, distance, score, similarity, entity, timestamp, reward, action)
 _HitRow: TypeAlias = tuple[int, float, float, float, int, int, float | None, str | None]
@@ -56,10 +53,10 @@ class Ancestry(NamedTuple):
 
     nodes: IntArray
     depths: IntArray
-    weights: npt.NDArray[np.float32]
+    weights: Vector
     toward: IntArray
     kinds: IntArray
-    edge_weights: npt.NDArray[np.float32]
+    edge_weights: Vector
     truncated: bool
 
 

@@ -21,8 +21,7 @@ from cvx.memory.resources import Resources, noun_repr
 from cvx.memory.settings import check_embedder, settings_of
 from cvx.memory.write_verbs import declare_edge_kind, set_state
 from cvx.recall.visible_events import Asker, ways_sql
-from cvx.scoring import logged_calibration
-from cvx.scoring.formulas import beta_mean
+from cvx.scoring import beta_mean, logged_calibration
 from cvx.store.history import HistoryLimits
 from cvx.store.namespaces import check_namespace
 from cvx.store.reembed import reembed
@@ -64,6 +63,12 @@ class Faded(NamedTuple):
 
     events: tuple[int, ...]
     vitality: tuple[float, ...]
+
+
+def _a_source(name: str, value: Any) -> str:
+    if not storable_text(name, value):
+        raise InvalidInputError(f"{name} is empty: name the one that is meant")
+    return str(value)
 
 
 @explains(lambda admin: admin._shared.record)
@@ -179,10 +184,9 @@ class Admin:
     @checked(source=storable_text)
     def audit(self, source: str) -> list[Event]:
         """Return everything that came from a source, whatever became of it."""
-        rows = self._shared.record.query("SELECT event_id FROM events WHERE source = ?", (source,))
-        return self._shared.record.events(row[0] for row in rows)
+        return self._shared.record.events(self._shared.ids_where("source = ?", (source,)))
 
-    @checked(source=optional(storable_text), dry_run=a_flag)
+    @checked(source=optional(_a_source), dry_run=a_flag)
     def quarantine(
         self, *, source: str | None = None, where: Where | None = None, dry_run: bool = False
     ) -> list[int]:
@@ -209,7 +213,7 @@ class Admin:
         """
         return self._move(source, where, "active", "quarantined", dry_run)
 
-    @checked(source=optional(storable_text), dry_run=a_flag)
+    @checked(source=optional(_a_source), dry_run=a_flag)
     def release(
         self, *, source: str | None = None, where: Where | None = None, dry_run: bool = False
     ) -> list[int]:
@@ -223,7 +227,6 @@ class Admin:
             raise InvalidInputError("source is None and where is None: give one of them, or both")
         condition, values = "state = ?", list[object]([before])
         if source is not None:
-            _check_source(source)
             condition, values = f"{condition} AND source = ?", [*values, source]
         if where is not None:
             whose = Identity(clock=self._shared.clock)
@@ -232,16 +235,14 @@ class Admin:
             passing = whose.passing(where)
             ways, more = ways_sql(Asker("", (), passing, "any"))
             condition, values = f"{condition} AND {ways}", [*values, *more]
-        record = self._shared.record
-        query = f"SELECT event_id FROM events WHERE {condition} ORDER BY event_id"
         if dry_run:
-            return [row[0] for row in record.query(query, values)]
-        with record.transaction() as write:
-            events = [row[0] for row in record.query(query, values)]
+            return self._shared.ids_where(condition, values)
+        with self._shared.record.transaction() as write:
+            events = self._shared.ids_where(condition, values)
             write.set_columns("state", dict.fromkeys(events, after))
         return events
 
-    @checked(source=storable_text, value=a_share)
+    @checked(source=_a_source, value=a_share)
     def trust(self, source: str, value: float) -> list[int]:
         """Say how far a source is believed, of all that came from it; steps of episodes apart.
 
@@ -261,16 +262,12 @@ class Admin:
         InvalidInputError
             No source; a value outside [0, 1].
         """
-        _check_source(source)
-        record = self._shared.record
-        with record.transaction() as write:
-            rows = record.query(
-                "SELECT event_id FROM events WHERE source = ? AND trust <> ? AND episode IS NULL",
-                (source, value),
-            )
-            for (event,) in rows:
+        others = "source = ? AND trust <> ? AND episode IS NULL"
+        with self._shared.record.transaction() as write:
+            events = self._shared.ids_where(others, (source, value))
+            for event in events:
                 write.change_event(event, {"trust": value})
-        return [event for (event,) in rows]
+        return events
 
     @checked(path=a_file, format=optional(a_text))
     def export(
@@ -360,14 +357,10 @@ class Admin:
         shared.flush()
         made = reembed(shared.record, meant.embedder, spec=meant.spec)
         shared.reopen(meant.embedder)
-        shared.store.snapshot()
-        if shared.store.snapshots is not None:
-            # The older ones are of the old vectors.
-            with shared.record.locked():
-                shared.store.snapshots.prune(1)
+        shared.snapshot_alone()
         return made
 
-    @checked(source=storable_text)
+    @checked(source=_a_source)
     def roll_back(self, source: str) -> list[int]:
         """Undo a source: its events go into quarantine, their links are taken away for good.
 
@@ -380,11 +373,9 @@ class Admin:
         list of int
             All events of the source.
         """
-        _check_source(source)
         record = self._shared.record
         with record.transaction() as write:
-            rows = record.query("SELECT event_id FROM events WHERE source = ?", (source,))
-            events = [row[0] for row in rows]
+            events = self._shared.ids_where("source = ?", (source,))
             write.set_columns("state", dict.fromkeys(events, "quarantined"))
             write.undo_decays(events)
             nodes = [n for some in record.nodes_of_events(events).values() for n in some]
@@ -529,8 +520,3 @@ class Admin:
         weight = 0.5 if salience is None else salience
         # One retrieval says little, the hundredth hardly more than the tenth.
         return worth * weight * (0.5 + beta_mean(asked, asked, 2.0, 0.0))
-
-
-def _check_source(source: str) -> None:
-    if not source:
-        raise InvalidInputError("source is empty: name the one that is meant")

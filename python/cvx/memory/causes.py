@@ -18,14 +18,13 @@ from cvx.arguments import (
     optional,
     whole,
 )
+from cvx.causal import CausalGraph, Evidence, Reached, Reflector
 from cvx.causal import Story as Told
-from cvx.causal.evidence import Evidence
-from cvx.causal.graph import CausalGraph, digraph
+from cvx.causal.graph import digraph
 from cvx.causal.graph_data import HIDDEN, GraphInRecord
 from cvx.causal.judges import as_judge
 from cvx.causal.linker import Linker
-from cvx.causal.reflection import KINDS, Reflector
-from cvx.causal.walk import Reached
+from cvx.causal.reflection import KINDS
 from cvx.errors import UnjudgedWarning, warn
 from cvx.escaping import html_text
 from cvx.memory.namespace_access import Identity
@@ -178,11 +177,11 @@ class Causes:
         why : str, optional
             Why not.
         """
-
-        def rejected(link: Edge) -> Edge:
-            return replace(link, weight=0.0, state="rejected", why=why or "", recorded=None)
-
-        return self._settled(edge.cause, edge.effect, rejected)
+        return self._settled(
+            edge.cause,
+            edge.effect,
+            lambda link: replace(link, weight=0.0, state="rejected", why=why or "", recorded=None),
+        )
 
     @checked(supports=number(0.0), counters=number(0.0))
     def observe(

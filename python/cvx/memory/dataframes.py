@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from cvx.arguments import a_flag, checked, optional, wrong
+from cvx.arguments import a_flag, among, checked, optional
 from cvx.extras import needs
 from cvx.memory.namespace_access import Identity
 from cvx.memory.resources import Resources, noun_repr
@@ -18,7 +18,7 @@ from cvx.store.rows import DISCARDED, OPEN, json_of
 from cvx.types import ENTITY_KEY, Where, entity_name
 from cvx.validation import STATES, storable_namespace
 
-if TYPE_CHECKING:
+with needs("frames"):
     import polars as pl
 
 _INTEGERS = ("event_id", "timestamp", "episode", "recorded", "episode_id")
@@ -28,12 +28,6 @@ _OF_EVENTS = (
     "salience", "source", "trust", "visibility", "state", "episode", "tags", "metadata",
     "recorded", "key",
 )  # fmt: skip
-
-
-def _state(name: str, value: object) -> object:
-    if not isinstance(value, str) or value not in STATES:
-        raise wrong(name, value, f"one of {', '.join(STATES)}, or None")
-    return value
 
 
 @explains(lambda frames: frames._shared.record)
@@ -53,7 +47,7 @@ class Frames:
     def __init__(self, shared: Resources) -> None:
         self._shared = shared
 
-    @checked(namespace=optional(storable_namespace), state=optional(_state), vectors=a_flag)
+    @checked(namespace=optional(storable_namespace), state=optional(among(*STATES)), vectors=a_flag)
     def events(
         self,
         where: Where | None = None,
@@ -98,9 +92,6 @@ class Frames:
         >>> memory.frames.events({"kind": "note"})["text"].to_list()
         ['rain']
         """
-        with needs("frames"):
-            import polars as pl
-
         passing, values = self._passing(where)
         columns = self._shared.record.columns(
             "events",
@@ -136,9 +127,6 @@ class Frames:
         DamagedStoreError
             A row is not what was written.
         """
-        with needs("frames"):
-            import polars as pl
-
         frame = _frame(
             self._shared.record.columns("links", "ORDER BY from_node, to_node, kind"),
             ("from_node", "to_node", "kind", "weight", "why", "evidence", "recorded"),
@@ -179,9 +167,6 @@ class Frames:
         DamagedStoreError
             A row is not what was written.
         """
-        with needs("frames"):
-            import polars as pl
-
         condition, values = self._passing(where)
         chosen = "" if where is None else (
             "WHERE episode_id IN (SELECT episode FROM events"
@@ -226,9 +211,6 @@ class Frames:
         DamagedStoreError
             A row is not what was written.
         """
-        with needs("frames"):
-            import polars as pl
-
         passing = None if where is None else self._events_passing(where)
         if not self._shared.record.frozen:
             # What was recalled and is not written down yet.
@@ -251,14 +233,10 @@ class Frames:
         return ways_sql(Asker(where=passing, outcome="any"))
 
     def _events_passing(self, where: Where) -> list[int]:
-        condition, values = self._passing(where)
-        found = self._shared.record.query(f"SELECT event_id FROM events WHERE {condition}", values)
-        return [row[0] for row in found]
+        return self._shared.ids_where(*self._passing(where))
 
     def _owners(self) -> pl.DataFrame:
         """Return the event of each node, aliases among them."""
-        import polars as pl
-
         return pl.DataFrame(
             self._shared.record.query(
                 "SELECT node, event_id FROM events WHERE node IS NOT NULL"
@@ -316,9 +294,6 @@ def _named(columns: dict[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
 
 
 def _frame(columns: dict[str, Sequence[Any]], names: Sequence[str]) -> pl.DataFrame:
-    with needs("frames"):
-        import polars as pl
-
     def kind(name: str) -> type[pl.DataType]:
         if name in _INTEGERS or name.endswith("_node"):
             return pl.Int64
@@ -328,9 +303,6 @@ def _frame(columns: dict[str, Sequence[Any]], names: Sequence[str]) -> pl.DataFr
 
 
 def _vectors(blobs: Sequence[bytes | None], dim: int) -> pl.Series:
-    with needs("frames"):
-        import polars as pl
-
     nothing = bytes(4 * dim)
     # One buffer for all of them, which the column then shares.
     joined = b"".join(nothing if blob is None else blob for blob in blobs)

@@ -22,8 +22,7 @@ from cvx.errors import (
     UnknownError,
     warn,
 )
-from cvx.learn.advisor import Observation
-from cvx.learn.advisor.types import MOST_REWARD, restored_action
+from cvx.learn.advisor.types import MOST_REWARD, Observation, restored_action
 from cvx.learn.attribution import Taken, decision_of
 from cvx.learn.episode_recorder import EpisodeRecorder, OpenEpisode
 from cvx.learn.model_sync import TakenBackError
@@ -46,8 +45,7 @@ if TYPE_CHECKING:
     from cvx.memory.memory import Memory
     from cvx.memory.namespace_access import Identity
     from cvx.memory.resources import Resources
-    from cvx.recall.context import Context
-    from cvx.recall.trace import Hits
+    from cvx.recall import Context, Hits
     from cvx.store import Writer
 
 _MOST_LOGGED = 20
@@ -219,7 +217,8 @@ class RunningEpisode:
         with self._lock:
             self._check_open()
             listed = None if actions is None else some_actions(actions)
-            learner = self._advisors.learner(self._learner.namespace, *self._learner_key())
+            known = self._learner
+            learner = self._advisors.learner(known.namespace, known.also, known.history)
             seen = self._observe(observation)
             with learner.lock:
                 made = learner.advisor.options(str(self.id), seen, listed)
@@ -262,9 +261,6 @@ class RunningEpisode:
             advice = Advice(options, unit, number, asked, choose, chances, self._handed_out)
             self._advice, self._seen, self._given = (advice, seen), seen, listed
             return advice
-
-    def _learner_key(self) -> tuple[tuple[str, ...], int | None]:
-        return self._learner.also, self._learner.history
 
     def _handed_out(self, advice: Advice, text: str) -> None:
         """Let the text not be remembered as something new where the agent brings it back."""
@@ -377,13 +373,11 @@ class RunningEpisode:
     ) -> Event:
         """Write a step down, and the advice that it was taken by."""
         run, (advice, option, followed, actions) = self._run, by
-        told: dict[str, Any] = {}
-        if reward:
-            told["reward"] = reward
-        if not isinstance(done, str):
-            told["action"] = listed_action(done)
-        if followed is not None:
-            told["followed"] = followed
+        told = _but_none(
+            reward=reward or None,
+            action=None if isinstance(done, str) else listed_action(done),
+            followed=followed,
+        )
         if actions != self._listed:
             told["actions"] = None if actions is None else [listed_action(one) for one in actions]
         vector, own = seen.vector, self._advisors.own_vectors
@@ -460,15 +454,13 @@ class RunningEpisode:
             predicted=option.value if option and advice.unit == "P(success)" else None,
             namespace=self.namespace,
         )
-        noted: dict[str, Any] = {
-            "advice": advice.unit,
-            "cue_hash": cue_hash(cue),
-            "namespace": self.namespace,
-        }
-        if chance is not None:
-            noted["chance"] = chance
-        if decision.predicted is not None:
-            noted["predicted"] = decision.predicted
+        noted = _but_none(
+            advice=advice.unit,
+            cue_hash=cue_hash(cue),
+            namespace=self.namespace,
+            chance=chance,
+            predicted=decision.predicted,
+        )
         return Taken(decision, len(self._run.steps), noted)
 
     def _follow_shown(self, action: str) -> None:
@@ -516,15 +508,12 @@ class RunningEpisode:
                 # What was decided went with the step that was erased.
                 run.taken.clear()
             self._check_unit(outcome)
-            told: dict[str, Any] = {}
             total = math.fsum(float(step.metadata.get("reward", 0.0)) for step in run.steps)
-            if outcome is None:
-                told["return"] = total
-            if truncated:
-                told["truncated"] = True
-            if observation is not None:
-                last = self._observe(observation)
-                told["last"] = _kept(last)
+            told = _but_none(
+                **{"return": total if outcome is None else None},
+                truncated=truncated or None,
+                last=None if observation is None else _kept(self._observe(observation)),
+            )
             reward = self._rank(total) if outcome is None else float(outcome)
             before, run.metadata = run.metadata, told
             # Neither a time that ran out nor a return below others' proves that advice was bad.
@@ -654,6 +643,11 @@ def _last_actions(steps: Sequence[Event]) -> list[Hashable] | None:
     return None
 
 
+def _but_none(**told: Any) -> dict[str, Any]:
+    """Return what is said of something, without what is None."""
+    return {name: one for name, one in told.items() if one is not None}
+
+
 def _kept(observation: Observation) -> Any:
     """Return an observation as the metadata of an episode keep it."""
     if observation.text is None:
@@ -712,18 +706,17 @@ def begin(
         visibility=visibility,
     )
     run.entity, run.stored = entity, learn
-    if not learn:
+    if learn:
+        with advisors.shared.writing() as write:
+            if entity is None:
+                run.entity_id = max(run.entity_id, write.next_own_entity())
+            run.episode_id = write.open_episode(replace(_stored(run, 1), kind=run.kind))
+        recorder.start_at(run.episode_id + 1, run.entity_id + 1 if entity is None else 0)
+    else:
         # Not a number of the record, where the next episode gets what it would have had.
         run.episode_id = next(advisors.unrecorded)
-        learner = advisors.learner(whose, also, history)
-        return RunningEpisode(memory, advisors, run, recorder, learner, 0)
-    with advisors.shared.writing() as write:
-        if entity is None:
-            run.entity_id = max(run.entity_id, write.next_own_entity())
-        run.episode_id = write.open_episode(replace(_stored(run, 1), kind=run.kind))
-    recorder.start_at(run.episode_id + 1, run.entity_id + 1 if entity is None else 0)
     learner = advisors.learner(whose, also, history)
-    return RunningEpisode(memory, advisors, run, recorder, learner, 1)
+    return RunningEpisode(memory, advisors, run, recorder, learner, int(learn))
 
 
 def take_up(

@@ -20,8 +20,7 @@ from cvx.learn.attribution import Attribution
 from cvx.memory.namespace_access import Identity
 from cvx.memory.recall_verbs import RecallVerbs
 from cvx.memory.resources import Resources
-from cvx.recall.context import Context
-from cvx.recall.trace import Hits
+from cvx.recall import Context, Hits
 from cvx.store import Writer
 from cvx.store.rows import event_context
 from cvx.types import Decision

@@ -27,32 +27,27 @@ from cvx.memory.feedback import a_decision, attribution_of, decisions_that_showe
 from cvx.memory.namespace_access import Identity
 from cvx.memory.recall_verbs import RECALL, RecallVerbs, asker_of
 from cvx.memory.resources import Resources, noun_repr
-from cvx.recall import Candidates, Pipeline
-from cvx.recall.context import Context
-from cvx.recall.trace import Hits
+from cvx.recall import Candidates, Context, Hits, Pipeline, PlackettLuce
 from cvx.scoring import (
     Calibration,
     LoggedChoice,
     OffPolicyEstimate,
+    UsageTracker,
     logged_calibration,
     logged_choices,
     off_policy_value,
     plackett_luce,
     relevance_calibration,
 )
-from cvx.scoring.off_policy import PlackettLuce
 from cvx.store.row_validation import explains
 from cvx.types import AnEvent, Cue, Decision, Vector, Where
 
 if TYPE_CHECKING:
-    from cvx.evaluation.labels import Label
-    from cvx.evaluation.metrics import Report
-    from cvx.evaluation.tuning import Tuning
+    from cvx.evaluation import Label, Report, Tuning
     from cvx.learn.decay import DecayPolicy
     from cvx.learn.loop import ActiveMemory
     from cvx.learn.region_mdp import RegionMDP
     from cvx.memory.memory import Memory
-    from cvx.scoring import UsageTracker
 
 
 @explains(lambda learning: learning._shared.record)
@@ -276,19 +271,19 @@ class Learning:
             whose = self._identity.namespace
             words = cue.text or cue.words()
             labels.append(Label(query=words, gold=frozenset(wanted), namespace=whose, cue=cue))
-        gold = []
-        for label in labels:
-            events = []
-            for item in label.gold:
-                number = item
-                if isinstance(item, str):
-                    found = self._shared.record.event_of_key(item, label.namespace)
-                    if found is None:
-                        raise UnknownError(f"no event of {label.namespace!r} has the key {item!r}")
-                    number = found
-                events.append(self._shared.event(int(number), self._identity).id)
-            gold.append(frozenset(events))
+        gold = [
+            frozenset(self._event_id(item, label.namespace) for item in label.gold)
+            for label in labels
+        ]
         return labels, gold
+
+    def _event_id(self, item: int | str, namespace: str) -> int:
+        """Return the id of an event that a label names by it, or by its key."""
+        record = self._shared.record
+        number = record.event_of_key(item, namespace) if isinstance(item, str) else item
+        if number is None:
+            raise UnknownError(f"no event of {namespace!r} has the key {item!r}")
+        return self._shared.event(int(number), self._identity).id
 
     @checked(of=among("advice", "recall"))
     def calibration(self, of: str = "advice") -> Calibration | None:
@@ -351,15 +346,10 @@ class Learning:
         NamespaceError
             The memory is bound to a namespace: a loop is of the whole store.
         """
-        from cvx.learn.loop import ActiveMemory
+        from cvx.memory.namespace_advisors import new_loop
 
-        shared = self._shared
-        shared.store.refresh()
         self._identity.need_root("a loop")
-        options = {"clock": shared.record.now, **options}
-        made = ActiveMemory(shared.store.index, shared.embedder, shared.record, **options)
-        made.on_render = shared.hand_out_text
-        return made
+        return new_loop(self._shared, **options)
 
     @property
     def active(self) -> ActiveMemory:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -51,7 +51,6 @@ from cvx.memory import feedback as _feedback
 from cvx.memory import write_verbs
 from cvx.memory.admin import Admin
 from cvx.memory.aio import Aio
-from cvx.memory.dataframes import Frames
 from cvx.memory.learning import Learning
 from cvx.memory.namespace_access import Identity
 from cvx.memory.recall_verbs import RECALL, RecallVerbs, Sources, asker_of
@@ -66,9 +65,7 @@ from cvx.memory.settings import (
     settings_of,
     to_keep,
 )
-from cvx.recall import Floor, Pipeline
-from cvx.recall.context import Context
-from cvx.recall.trace import Hits
+from cvx.recall import Context, Floor, Hits, Pipeline
 from cvx.store import Record
 from cvx.store.history import as_of
 from cvx.store.namespaces import check_also
@@ -90,16 +87,11 @@ from cvx.validation import STATES, storable_text
 
 if TYPE_CHECKING:
     from cvx.memory.causes import Causes, Story
+    from cvx.memory.dataframes import Frames
     from cvx.memory.episode import RunningEpisode
     from cvx.store.erase import Erased
 
 EXACT_BELOW = 10_000
-
-
-def _metric(name: str, value: Any) -> Any:
-    if value not in ("cosine", "l2", "ip"):
-        raise wrong(name, value, "cosine, l2 or ip")
-    return value
 
 
 def _lists(name: str, value: Any) -> list[list[str]]:
@@ -108,28 +100,16 @@ def _lists(name: str, value: Any) -> list[list[str]]:
     return [some_texts(f"{name}[{place}]", one) for place, one in enumerate(value)]
 
 
-def _state(name: str, value: Any) -> str:
-    if not isinstance(value, str) or value not in STATES:
-        raise wrong(name, value, f"one of {', '.join(STATES)}")
-    return value
+def _timed(item: Any) -> bool:
+    """Return whether something to be added says when it happened."""
+    at = item.get("timestamp") if isinstance(item, Mapping) else getattr(item, "timestamp", None)
+    return at is not None
 
 
-def _said(item: Any, name: str) -> bool:
-    """Return whether something to be added has a field, such as when it happened."""
-    if isinstance(item, Mapping):
-        return item.get(name) is not None
-    return getattr(item, name, None) is not None
-
-
-_FIELDS: Mapping[str, Check] = {
-    "tags": some_texts,
-    "metadata": optional(a_mapping),
-    "visibility": optional(a_text),
-}
 _OPENING: Mapping[str, Check] = {
     "embedder": optional(check_embedder),
     "dim": optional(whole(1)),
-    "metric": optional(_metric),
+    "metric": optional(among("cosine", "l2", "ip")),
     "clock": optional(among(*CLOCKS)),
     "preset": optional(among(*PRESETS)),
     "tokenizer": optional(one_of(str, os.PathLike, called="the path of a tokenizer.json")),
@@ -240,13 +220,12 @@ class Memory:
         path: str | os.PathLike[str] | None = None,
         embedder: Embedder | str | None = None,
         *,
-        metric: str | None = None,
+        now: Callable[[], int] | None = None,
         **details: Any,
     ) -> Self:
-        """Open with what only tests and repairs need: ``clock`` of recording, ``exact_below``."""
+        """Open with what only tests and repairs need: a clock of recording, ``exact_below``."""
         folder = None if path is None else Path(path)
-        details["clock"] = details.pop("now", None)
-        return cls.__new__(cls)._set_up(folder, embedder, metric=metric, **details)
+        return cls.__new__(cls)._set_up(folder, embedder, clock=now, **details)
 
     def _compose(
         self,
@@ -279,6 +258,8 @@ class Memory:
             The memory is bound to a namespace.
         """
         self._identity.need_root("frames")
+        from cvx.memory.dataframes import Frames
+
         return Frames(self._shared)
 
     @property
@@ -412,7 +393,7 @@ class Memory:
         return int(found[0][0])
 
     @watched("add", "text")
-    @checked(**_FIELDS, aliases=some_texts, again=a_flag)
+    @checked(aliases=some_texts, again=a_flag)
     def add(
         self,
         text: str,
@@ -525,7 +506,7 @@ class Memory:
         (number,) = added.ids
         return self._shared.event(number, self._identity, new=number >= new), added
 
-    @checked(**_FIELDS)
+    @checked(tags=some_texts, metadata=optional(a_mapping), visibility=optional(a_text))
     def _made(
         self,
         text: str,
@@ -541,19 +522,15 @@ class Memory:
     ) -> Event:
         """Return the event that the parameters of ``add`` describe."""
         whose = self._identity.named(namespace)
-        time = None if timestamp is None else self._shared.time(timestamp)
         known = self._called(key, whose)
+        time = self._time(timestamp, known, text, fields.get("vector"))
         if known is not None:
             # An event that has the key keeps what is not given.
             entity = known.entity if entity is None else entity
             visibility = known.visibility if visibility is None else visibility
-            if time is None and write_verbs.says_the_same(
-                self._shared, known, text, fields.get("vector")
-            ):
-                time = known.timestamp
         return Event(
             entity=entity,
-            timestamp=self._shared.time(None) if time is None else time,
+            timestamp=time,
             text=str(text) if isinstance(text, str) else text,
             namespace=whose,
             metadata=metadata or {},
@@ -562,6 +539,15 @@ class Memory:
             key=key,
             **fields,
         )
+
+    def _time(
+        self, given: int | datetime | None, known: Event | None, text: Any, vector: Any
+    ) -> int:
+        """Return when an event happened that is added now; what says the same keeps its time."""
+        shared = self._shared
+        if known and given is None and write_verbs.says_the_same(shared, known, text, vector):
+            return known.timestamp
+        return shared.time(given)
 
     def _called(self, key: str | None, namespace: str) -> Event | None:
         """Return the event of a namespace that has a key."""
@@ -625,12 +611,12 @@ class Memory:
                 made, named = self._item(item, whose)
                 if isinstance(made, Event) and counts:
                     # One that says again what it said keeps its time.
-                    if not _said(item, "timestamp") and made.timestamp > began:
+                    if not _timed(item) and made.timestamp > began:
                         made = replace(made, timestamp=latest + 1)
                     latest = max(latest, a_time("timestamp", made.timestamp))
             listed.append(made)
             words.append(named)
-            placed.append(_said(item, "timestamp"))
+            placed.append(_timed(item))
         if aliases:
             if any(words) or any(isinstance(one, Episode) for one in listed):
                 raise wrong("aliases", aliases, "none: some items bring their own, or are episodes")
@@ -670,15 +656,11 @@ class Memory:
             else:
                 self._identity.named(item.namespace)
             if isinstance(item, Event) and (
-                not _said(item, "timestamp") or isinstance(item.timestamp, datetime)
+                not _timed(item) or isinstance(item.timestamp, datetime)
             ):
-                time = self._shared.time(item.timestamp)
-                there = None if _said(item, "timestamp") else self._called(item.key, item.namespace)
-                if there is not None and write_verbs.says_the_same(
-                    self._shared, there, item.text, item.vector
-                ):
-                    time = there.timestamp
-                item = replace(item, timestamp=time)
+                given = item.timestamp if _timed(item) else None
+                there = self._called(item.key, item.namespace) if given is None else None
+                item = replace(item, timestamp=self._time(given, there, item.text, item.vector))
             return item, ()
         raise wrong("item", item, "an Event, an Episode, a mapping of add's parameters, or a text")
 
@@ -705,7 +687,7 @@ class Memory:
         salience=optional(a_share),
         trust=optional(a_share),
         aliases=some_texts,
-        state=optional(_state),
+        state=optional(among(*STATES)),
     )
     def update(
         self,
@@ -798,6 +780,7 @@ class Memory:
         write_verbs.change_event(self._shared, number, change, aliases)
         return self._shared.event(number, identity)
 
+    @checked(kind=a_text, why=a_text, weight=a_share, evidence=a_text, effect_first=a_text)
     def link(
         self,
         cause: AnEvent,
@@ -858,14 +841,6 @@ class Memory:
             The effect happened before the cause, and ``effect_first`` is "flag".
         """
         ends = an_event("cause", cause), an_event("effect", effect)
-        for name, value in (
-            ("kind", kind),
-            ("why", why),
-            ("evidence", evidence),
-            ("effect_first", effect_first),
-        ):
-            a_text(name, value)
-        weight = a_share("weight", weight)
         self._shared.check_own(ends, self._identity.acting(namespace))
         return write_verbs.link_events(
             self._shared, Edge(*ends, kind, weight, why, evidence), effect_first
@@ -1050,7 +1025,8 @@ class Memory:
         ['rain 4', 'rain 3']
         """
         asker = asker_of(self._identity, namespace, where, "any")
-        return self._shared.versioned(self._recaller.events(asker, newest=newest, limit=limit))
+        found = self._recaller.events(asker, newest=newest, limit=limit)
+        return self._shared.versions.of_each(found)
 
     @watched("recall", "cue")
     @checked(**RECALL)

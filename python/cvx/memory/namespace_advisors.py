@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,7 +113,8 @@ class Kept:
         lock : RLock
             Held while it is read.
         """
-        folder, record = self.advisors.folder, self.advisors.shared.record
+        shared = self.advisors.shared
+        folder, record = shared.beside_index(_learner), shared.record
         most, share = enough
         if folder is None or steps - self.steps < max(most, share * self.steps) or record.writing:
             return
@@ -138,7 +138,8 @@ class Kept:
 
     def read(self, models: LearnedModels) -> dict[str, Any] | None:
         """Return the state that was written last, None where there is none that still holds."""
-        folder, record = self.advisors.folder, self.advisors.shared.record
+        shared = self.advisors.shared
+        folder, record = shared.beside_index(_learner), shared.record
         found = None if folder is None else read_state(folder, record, self._of())
         if found is None or not models.unchanged_since(found[2]):
             return None
@@ -472,7 +473,7 @@ class Advisors:
         self._lock, self._making = threading.RLock(), threading.RLock()
         self._loop: ActiveMemory | None = None
         self._learners: dict[tuple[str, tuple[str, ...], int | None], NamespaceAdvisor] = {}
-        self._embedded: OrderedDict[str, Vector] = OrderedDict()
+        self._known_vector = lru_cache(maxsize=_MOST_TEXTS)(self._vector)
         self.unrecorded = count(-1, -1)
 
     @property
@@ -491,11 +492,7 @@ class Advisors:
         with nullcontext() if shared.record.block is not None else self._making:
             loop = self._loop
             if loop is None or loop.models.taken_back:
-                shared.store.refresh()
-                loop = ActiveMemory(
-                    shared.store.index, shared.embedder, shared.record, clock=shared.record.now
-                )
-                loop.on_render = shared.hand_out_text
+                loop = new_loop(shared)
                 self._kept = Kept(self, ["regions"])
                 loop.models.kept_regions = partial(self._kept.read, loop.models)
                 self._loop = loop
@@ -526,14 +523,6 @@ class Advisors:
             found.save(most=_MANY, share=_MUCH)
         return found
 
-    @property
-    def folder(self) -> Path | None:
-        """Where what was learned is kept, None where nothing is."""
-        snapshots = self.shared.store.snapshots
-        with suppress(OSError):  # An installation without sources: whose code it is cannot be told.
-            return None if snapshots is None or not _learner() else snapshots.folder
-        return None
-
     def _all(self) -> list[NamespaceAdvisor]:
         with self._lock:
             return list(self._learners.values())
@@ -561,23 +550,23 @@ class Advisors:
 
     def observed(self, value: Any) -> Observation:
         """Return an observation as it is learned from; see ``read_observation``."""
-        return read_observation(value, self._vector)
+        return read_observation(value, self._known_vector)
 
     def _vector(self, text: str) -> Vector | None:
         """Return where a text lies; nowhere if it says nothing, or nothing embeds texts."""
         if self.own_vectors or not text.strip():
             return None
-        with self._lock:
-            known = self._embedded.get(text)
-            if known is not None:
-                self._embedded.move_to_end(text)
-                return known
         (made,) = self.shared.embed([text])
-        with self._lock:
-            self._embedded[text] = made
-            if len(self._embedded) > _MOST_TEXTS:
-                self._embedded.popitem(last=False)
         return made
+
+
+def new_loop(shared: Resources, **options: Any) -> ActiveMemory:
+    """Return a loop that runs on a memory; options are those of ``ActiveMemory``."""
+    shared.store.refresh()
+    options = {"clock": shared.record.now, **options}
+    made = ActiveMemory(shared.store.index, shared.embedder, shared.record, **options)
+    made.on_render = shared.hand_out_text
+    return made
 
 
 def advisors_of(shared: Resources) -> Advisors:

@@ -9,10 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from cvx.arguments import Check, a_share, among, number, one_of, optional, some_texts, whole
 from cvx.embed import embed_query
@@ -38,22 +37,20 @@ from cvx.memory.settings import (
     stored_at,
     weights_state,
 )
-from cvx.recall import Candidates, Floor, Pipeline
-from cvx.recall.context import Context, Served, events_of
+from cvx.recall import Candidates, Context, Floor, Hits, Pipeline, default_pipeline
+from cvx.recall.context import Served, events_of
 from cvx.recall.corpus import Corpus
 from cvx.recall.floor import shipped_floor
 from cvx.recall.pipeline import (
-    ExternalCalls,
     RecallEngine,
     RecallResult,
     hits_of,
     run_recall,
     words_of,
 )
-from cvx.recall.presets import default_pipeline
+from cvx.recall.question import AnyQuestion
 from cvx.recall.ranking_signals import COLUMNS
-from cvx.recall.trace import Hits
-from cvx.recall.visible_events import AnyQuestion, Asker, scope_of, ways_sql
+from cvx.recall.visible_events import Asker, scope_of, ways_sql
 from cvx.render.packing import Fitted
 from cvx.scoring.feedback import FeedbackRanker, Floats, rows_of
 from cvx.scoring.off_policy import drawn_from
@@ -62,6 +59,7 @@ from cvx.store.history import Versions
 from cvx.store.lock import Tail
 from cvx.types import Cue, Decision, Event, Hit, IntArray, Source, Vector, Where
 
+T = TypeVar("T")
 Sources: TypeAlias = Sequence[str] | Mapping[str, Source | None]
 
 
@@ -126,41 +124,38 @@ class RecallVerbs:
         self._shared = shared
         self._corpus: Corpus | None = None
         self._versions = shared.versions
-        # The end of the journal, when it was set or tuned and for which embedder, and what it is.
-        self._pipeline: tuple[Tail | None, object, Pipeline] | None = None
         # By number: what was recalled, and is written down if feedback follows.
         self._open: OrderedDict[int, _Shown] = OrderedDict()
-        # By name of the state: the end of the journal, when it was stored, with its checksum, and
-        # what is made of it.
-        self._learned: dict[str, tuple[Tail | None, list[tuple[Any, ...]], Any]] = {}
-        # By namespace: what feedback taught but for memories in quarantine, as of a journal's end.
-        self._believed: dict[str, tuple[Tail | None, FeedbackRanker]] = {}
+        # By name: the end of the journal, what was made of the record then, and of what of it.
+        self._known: dict[str, tuple[Tail | None, object, Any]] = {}
         # By namespace: the last cue's hash, its turn, and how many turns it was asked.
         self._asked: dict[str, tuple[str, int, int]] = {}
 
     @property
     def pipeline(self) -> Pipeline:
         """What was set or tuned last, by any process, else the default."""
-        record, known, tail = self._shared.record, self._pipeline, self._tail()
-        if known is None or tail is None or known[0] != tail:
-            when = stored_at(record), record.meta("embedder")
-            same = known is not None and known[1] == when
-            known = tail, when, known[2] if known and same else self._stored(when[0])
-            self._pipeline = known
-        return known[2]
+        record = self._shared.record
+        return self._as_of_now(
+            NAME, lambda: (stored_at(record), record.meta("embedder")), self._stored
+        )
 
-    def _tail(self) -> Tail | None:
-        """Return the end of the journal, None while what it tells may be taken back.
+    def _as_of_now(self, name: str, stamp: Callable[[], object], made: Callable[[], T]) -> T:
+        """Return what is made of the record: anew where the journal went on and its stamp changed.
 
-        A change of a row tells the journal what was there before: it ends the same where another
-        one follows at the same place.
+        While what the journal tells may be taken back, the stamp is looked at each time.
         """
-        record = self._shared.record
-        return None if record.writing else record.tail()
+        record, known = self._shared.record, self._known.get(name)
+        tail = None if record.writing else record.tail()
+        if known is None or tail is None or known[0] != tail:
+            now = stamp()
+            what = known[2] if known is not None and known[1] == now else made()
+            known = self._known[name] = tail, now, what
+        found: T = known[2]
+        return found
 
-    def _stored(self, when: int | None) -> Pipeline:
+    def _stored(self) -> Pipeline:
         record = self._shared.record
-        preset = preset_of(record) if when is None else None
+        preset = preset_of(record) if stored_at(record) is None else None
         return fitted(preset or stored(record), record)
 
     def plan(
@@ -262,9 +257,9 @@ class RecallVerbs:
             with record.transaction() as write:
                 write.set_state(NAME, state)
                 when = write.recorded
-        made = when, record.meta("embedder")
+        stamp = when, record.meta("embedder")
         # Another process may have set it since: at the next use that is looked up.
-        self._pipeline = None, made, fitted(pipeline, record)
+        self._known[NAME] = None, stamp, fitted(pipeline, record)
 
     def engine(self) -> RecallEngine:
         """Return what a recall stands on."""
@@ -276,27 +271,21 @@ class RecallVerbs:
                 self._restore(self._corpus)
         own = isinstance(shared.embedder, OwnVectors)
         embed = None if own else partial(embed_query, shared.embedder)
-        external = ExternalCalls(embed, shared.checked, shared.calls)
         return RecallEngine(
             self._corpus,
             lambda: shared.index,
-            external,
+            embed,
+            shared.checked,
+            shared.calls,
             shared.now,
             shared.noted.used,
             self.learned,
             self.failing,
         )
 
-    def _kept_in(self) -> Path | None:
-        """Return the folder where columns are kept, None where nothing is."""
-        with suppress(OSError):  # Whose code it is cannot be told.
-            folder = self._shared.folder
-            return None if folder is None or not _columns() else folder / "index"
-        return None
-
     def _restore(self, corpus: Corpus) -> None:
         """Take the columns from their file, where there is one that fits the record."""
-        folder, record = self._kept_in(), self._shared.record
+        folder, record = self._shared.beside_index(_columns), self._shared.record
         if folder is None or record.refused or record.damaged:
             return
         from cvx.store.learned_state import read_state
@@ -308,7 +297,11 @@ class RecallVerbs:
 
     def save(self) -> None:
         """Write the columns beside the index, where that spares reading many rows again."""
-        folder, record, corpus = self._kept_in(), self._shared.record, self._corpus
+        folder, record, corpus = (
+            self._shared.beside_index(_columns),
+            self._shared.record,
+            self._corpus,
+        )
         if folder is None or corpus is None or record.writing or record.frozen or record.closed:
             return
         new = len(corpus) - corpus.saved_rows
@@ -328,39 +321,36 @@ class RecallVerbs:
         made = self._taught(namespace)
         if made is None:
             return None
-        record = self._shared.record
-        tail, known = self._tail(), self._believed.get(namespace)
-        if known is None or tail is None or known[0] != tail:
-            doubted = record.query(
-                "SELECT event_id FROM events JOIN json_each(?) ON value = event_id"
-                " WHERE state = 'quarantined'",
-                (json.dumps(made.helped),),
-            )
-            believed = made.without({one for (one,) in doubted}) if doubted else made
-            known = self._believed[namespace] = tail, believed
-        return known[1]
+        return self._as_of_now(f"believed:{namespace}", object, partial(self._believed, made))
+
+    def _believed(self, taught: FeedbackRanker) -> FeedbackRanker:
+        """Return what was taught, but for memories in quarantine."""
+        doubted = self._shared.record.query(
+            "SELECT event_id FROM events JOIN json_each(?) ON value = event_id"
+            " WHERE state = 'quarantined'",
+            (json.dumps(taught.helped),),
+        )
+        return taught.without({one for (one,) in doubted}) if doubted else taught
 
     def _taught(self, namespace: str) -> FeedbackRanker | None:
         """Return all that feedback taught of the recalls of a namespace."""
-        made: FeedbackRanker | None = self._kept(f"{NAME}:{namespace}", FeedbackRanker.from_dict)
-        return made
+        return self._kept(f"{NAME}:{namespace}", FeedbackRanker.from_dict)
 
     def failing(self, namespace: str) -> Mapping[str, str]:
         """Return the sources that a namespace is not shown, each with the reason."""
         name = f"{SOURCES}{namespace}"
         return self._kept(name, lambda told: Reputation.from_dict(told).left_out()) or {}
 
-    def _kept(self, name: str, made: Callable[[Mapping[str, Any]], Any]) -> Any:
+    def _kept(self, name: str, made: Callable[[Mapping[str, Any]], T]) -> T | None:
         """Return what is made of a state of the record, made anew when it has changed."""
-        record = self._shared.record
-        known, tail = self._learned.get(name), self._tail()
-        if known is None or tail is None or known[0] != tail:
-            # An erase takes words out of it, and leaves the time.
-            when = record.query("SELECT recorded, crc FROM model_state WHERE name = ?", (name,))
-            same = known is not None and known[1] == when
-            what = known[2] if known and same else self._shared.read_state(name, made)
-            known = self._learned[name] = tail, when, what
-        return known[2]
+        shared = self._shared
+        # An erase takes words out of it, and leaves the time.
+        changed = "SELECT recorded, crc FROM model_state WHERE name = ?"
+        return self._as_of_now(
+            name,
+            lambda: shared.record.query(changed, (name,)),
+            lambda: shared.read_state(name, made),
+        )
 
     def judge(self, write: Writer, namespace: str, change: Callable[[Reputation], object]) -> None:
         """Change what is known of the sources of a namespace, and store it."""
@@ -439,21 +429,34 @@ class RecallVerbs:
         self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Callable[[], Pipeline]
     ) -> Hits:
         """Return the k best hits; see ``Memory.recall``."""
-        shared = self._shared
         recalled, hits = self.ranked(cue, k, asker, plan)
-        events = [hit.event for hit in hits if hit.event is not None]
-        shared.hand_out(asker.namespace, recalled.asked, events)
-        if not shared.record.frozen:
-            hits.decision = number = shared.record.draw_decision_number()
-            served = Served(hits, hits, (), [], Fitted("", 0, (), 0))
-            noted = self._noted(number, recalled, served)
-            self._keep_open(number, recalled, hits.nearest)
-            with shared.mutex:
-                shared.noted.decide(*noted)
-                if recalled.pipeline.serving.refresh == "retrieved":
-                    shared.noted.use(events_of(hits), recalled.view.now)
-        shared.flush_if_much()
+        if not self._shared.record.frozen:
+            hits.decision = self._shared.record.draw_decision_number()
+        served = Served(hits, hits, (), [], Fitted("", 0, (), 0))
+        self._hand_out(hits.decision, asker, recalled, served, hits.nearest)
         return hits
+
+    def _hand_out(
+        self,
+        number: int | None,
+        asker: Asker,
+        recalled: RecallResult,
+        served: Served,
+        nearest: Sequence[Hit] = (),
+    ) -> None:
+        """Note what somebody was told, and under its number the decision, where one is kept."""
+        shared, now = self._shared, recalled.view.now
+        told = (hit.event for hit in served.hits if hit.event is not None)
+        shared.hand_out(asker.namespace, recalled.asked, told, served.fitted.text)
+        if number is not None:
+            rendered = [served.hits[place] for place in served.fitted.shown]
+            refresh = recalled.pipeline.serving.refresh
+            used = {"rendered": rendered, "retrieved": served.hits}.get(refresh, [])
+            self._keep_open(number, recalled, nearest)
+            with shared.mutex:
+                shared.noted.use(events_of(used), now)
+                shared.noted.decide(*self._noted(number, recalled, served))
+        shared.flush_if_much()
 
     def ranked(
         self, cue: str | Cue | Vector, k: int, asker: Asker, plan: Callable[[], Pipeline]
@@ -473,10 +476,10 @@ class RecallVerbs:
         shown = self._open.get(number)
         return [] if shown is None else shown.nearest
 
-    def _keep_open(self, number: int, recalled: RecallResult, nearest: Sequence[Hit] = ()) -> None:
+    def _keep_open(self, number: int, recalled: RecallResult, nearest: Sequence[Hit]) -> None:
         """Keep in mind what feedback on a decision will be about."""
         ranking = recalled.ranking
-        order = ranking.best(np.arange(len(ranking.table))) if nearest else ranking.order
+        order = ranking.best() if nearest else ranking.order
         places = order[:_PASSED_OVER]
         weights = ranking.weights if recalled.pipeline.signals else {}
         rows = np.zeros((0, 0), dtype=np.float32)
@@ -513,11 +516,7 @@ class RecallVerbs:
     def own(self, asker: Asker) -> list[int]:
         """Return the ids of all events of the asker's namespace that pass, whatever their state."""
         condition, values = ways_sql(asker)
-        found = self._shared.record.query(
-            f"SELECT event_id FROM events WHERE namespace = ? AND {condition} ORDER BY event_id",
-            (asker.namespace, *values),
-        )
-        return [row[0] for row in found]
+        return self._shared.ids_where(f"namespace = ? AND {condition}", (asker.namespace, *values))
 
     def context(
         self, cue: str | Cue | Vector, k: int | None, asker: Asker, plan: Callable[[], Pipeline]
@@ -535,18 +534,9 @@ class RecallVerbs:
         trace, serving = recalled.trace, recalled.pipeline.serving
         self._notice_staleness(asker.namespace, recalled, serving.stale_after)
         number = shared.record.take_decision_number()
-        served = serving.serve(hits, k, recalled.cue.words(), trace, number)
-        told = (hit.event for hit in served.hits if hit.event is not None)
-        shared.hand_out(asker.namespace, recalled.asked, told, served.fitted.text)
-        decision = None
-        if not shared.record.frozen:
-            decision = number
-            used = {"rendered": served.shown, "retrieved": served.hits}.get(serving.refresh, [])
-            with shared.mutex:
-                shared.noted.use(events_of(used), recalled.view.now)
-                shared.noted.decide(*self._noted(number, recalled, served))
-            self._keep_open(number, recalled)
-        shared.flush_if_much()
+        served = serving.serve(hits, k, recalled.view.cue.words(), trace, number)
+        decision = None if shared.record.frozen else number
+        self._hand_out(decision, asker, recalled, served)
         fitted = served.fitted
         return Context(fitted.text, fitted.tokens, tuple(served.shown), trace, decision)
 
@@ -572,7 +562,7 @@ class RecallVerbs:
         trace = recalled.trace
         decision = Decision(
             number,
-            recalled.cue,
+            recalled.view.cue,
             tuple(served.shown),
             propensities=tuple(served.chances[at] for at in served.fitted.shown)
             if served.chances
@@ -609,7 +599,7 @@ class _Shown:
 
     weights: Mapping[str, float]
     events: IntArray
-    rows: npt.NDArray[np.float32]
+    rows: Vector
     question: AnyQuestion
     asked: int
     nearest: list[int]
@@ -624,7 +614,7 @@ def head_of(recalled: RecallResult, k: int, versions: Versions) -> Hits:
     trace.hits, trace.beyond_k = hits, trace.candidates - trace.below_floor - len(hits)
     if hits or not len(ranking.table):
         return Hits(hits, trace)
-    below = ranking.best(np.arange(len(ranking.table)))[:k].tolist()
+    below = ranking.best()[:k].tolist()
     return Hits(hits, trace, hits_of(recalled, below, versions))
 
 
@@ -632,7 +622,7 @@ def _to_serve(recalled: RecallResult, k: int | None, versions: Versions) -> list
     """Return the head of a ranking that may have room in a block."""
     order = recalled.ranking.order
     most = recalled.pipeline.serving.head(
-        recalled.view.lengths[recalled.ranking.table.rows[order]], k
+        recalled.view.corpus.lengths[recalled.ranking.table.rows[order]], k
     )
     return hits_of(recalled, order[:most].tolist(), versions)
 

@@ -68,10 +68,5 @@ def reembed(
         metric = record.meta("metric") or "cosine"
         made = reembed_record(record, embedder, spec=spec, batch=batch, progress=progress)
     with Memory.open(folder, embedder=embedder, metric=metric) as memory:
-        memory.admin.snapshot()
-        snapshots = memory._shared.store.snapshots
-        if snapshots is not None:
-            # The older ones are of the old vectors.
-            with memory.record.locked():
-                snapshots.prune(1)
+        memory._shared.snapshot_alone()
     return made

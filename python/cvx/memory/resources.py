@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cvx.arguments import a_time, wrong
 from cvx.embed import Embedder
@@ -42,6 +42,7 @@ from cvx.validation import storable_text, storable_vector
 if TYPE_CHECKING:
     from cvx.memory.namespace_advisors import Advisors
 
+T = TypeVar("T")
 _MOST_HANDED_OUT = 10_000
 _LIKE_SECONDS = range(1_400_000_000, 2_100_000_000)
 """Seconds since 1970 of the years 2014 to 2036; as microseconds, half an hour of 1970."""
@@ -129,6 +130,18 @@ class Resources(Follower):
         """Where it lives, None for RAM."""
         return self.store.folder
 
+    def beside_index(self, code: Callable[[], object]) -> Path | None:
+        """Return the folder of what is kept to spare making it again, None where nothing is.
+
+        Parameters
+        ----------
+        code : callable
+            Returns a checksum of the code that makes it: another one might make something else.
+        """
+        with suppress(OSError):  # An installation without sources: whose code it is cannot be told.
+            return None if self.folder is None or not code() else self.folder / "index"
+        return None
+
     @cached_property
     def clock(self) -> str:
         """What timestamps count: "utc" (microseconds), "ticks" or "turns"."""
@@ -206,18 +219,19 @@ class Resources(Follower):
         found = self.record.events([event_id])
         if not found or not identity.sees(found[0]):
             raise UnknownError(f"there is no event {event_id}: it was erased or never given")
-        return found[0] if new else self.versioned(found)[0]
+        return found[0] if new else self.versions.of_each(found)[0]
+
+    def ids_where(self, condition: str, values: Sequence[object] = ()) -> list[int]:
+        """Return the ids of the events that pass a condition over their columns, ascending."""
+        found = self.record.query(
+            f"SELECT event_id FROM events WHERE {condition} ORDER BY event_id", values
+        )
+        return [row[0] for row in found]
 
     def active_events(self, namespace: str) -> list[Event]:
         """Return the active events of a namespace."""
-        found = self.record.query(
-            "SELECT event_id FROM events WHERE namespace = ? AND state = 'active'", (namespace,)
-        )
-        return self.record.events(row[0] for row in found)
-
-    def versioned(self, events: Iterable[Event]) -> list[Event]:
-        """Return events with the number of their version and their history."""
-        return self.versions.of_each(events)
+        own = "namespace = ? AND state = 'active'"
+        return self.record.events(self.ids_where(own, (namespace,)))
 
     def check_own(self, events: Iterable[int], identity: Identity) -> None:
         """Refuse to change events of others in the name of a bound memory.
@@ -235,29 +249,26 @@ class Resources(Follower):
                     f"{identity.namespace!r}: ask one of that namespace, or add an event of its own"
                 )
 
-    def node_and_time(self, event_id: int) -> tuple[int, int]:
-        """Return the node of an event, and when it happened.
+    def node_of(self, event_id: int) -> int:
+        """Return the node of an event.
 
         Raises
         ------
         UnknownError
-            No such event; or it is in no index.
+            There is no such event, or it is in no index.
         """
-        found = self.record.query(
-            "SELECT node, timestamp FROM events WHERE event_id = ?", (event_id,)
-        )
+        found = self.record.query("SELECT node FROM events WHERE event_id = ?", (event_id,))
         if not found:
             raise UnknownError(f"there is no event {event_id}: it was erased or never given")
         if found[0][0] is None:
             raise UnknownError(f"event {event_id} is in no index: add it as an event of its own")
-        node, timestamp = found[0]
-        return int(node), int(timestamp)
+        return int(found[0][0])
 
     def checked(self, vector: Vector) -> Vector:
         """Return a vector that the index takes, or raise what is wrong with it."""
         return storable_vector("the vector", vector, self.dim, self.metric, self.kind.embedder)
 
-    def read_state(self, name: str, made: Callable[[Mapping[str, Any]], Any]) -> Any:
+    def read_state(self, name: str, made: Callable[[Mapping[str, Any]], T]) -> T | None:
         """Return what is made of a state of the record, None where there is none.
 
         Raises
@@ -303,24 +314,21 @@ class Resources(Follower):
                 if event.event_id is None or event.node is None or not event.text.strip():
                     continue
                 for reader in {namespace, event.namespace}:
-                    self._hand_out(reader, event.text, [event.node])
+                    self.hand_out_text(reader, event.text, [event.node])
                 told.append(event.node)
                 if not frozen:
                     self.noted.count(event.event_id)
             if block and told:
-                self._hand_out(namespace, block, told)
+                self.hand_out_text(namespace, block, told)
 
-    def hand_out_text(self, namespace: str, text: str, nodes: Sequence[int]) -> None:
-        """Note that a loop told a namespace a text that shows these nodes."""
-        with self.mutex:
-            self._hand_out(namespace, text, nodes)
-
-    def _hand_out(self, namespace: str, text: str, nodes: Iterable[int]) -> None:
+    def hand_out_text(self, namespace: str, text: str, nodes: Iterable[int]) -> None:
+        """Note that a namespace was told a text that shows these nodes."""
         key = digest(namespace, text)
-        self._handed_out[key] = tuple(nodes)
-        self._handed_out.move_to_end(key)
-        while len(self._handed_out) > _MOST_HANDED_OUT:
-            self._handed_out.popitem(last=False)
+        with self.mutex:
+            self._handed_out[key] = tuple(nodes)
+            self._handed_out.move_to_end(key)
+            while len(self._handed_out) > _MOST_HANDED_OUT:
+                self._handed_out.popitem(last=False)
 
     def told(self, namespace: str, text: str) -> list[int]:
         """Return the active events that a text was handed out from, to a namespace.
@@ -365,6 +373,13 @@ class Resources(Follower):
         if self.noted:
             with self.writing():
                 pass
+
+    def snapshot_alone(self) -> None:
+        """Write a snapshot of the index, and remove the older ones, which are of other vectors."""
+        self.store.snapshot()
+        if self.store.snapshots is not None:
+            with self.record.locked():
+                self.store.snapshots.prune(1)
 
     def save_learned(self) -> None:
         """Write down what episodes taught, which could be learned again: where it fails, it is."""

@@ -24,16 +24,26 @@ from cvx.errors import (
     StoreError,
     warn,
 )
-from cvx.recall import Pipeline, Weighting, fusion, presets, sources
-from cvx.recall.context import Dedupe, Serving
-from cvx.recall.floor import Answerable, Floor, RescaledFloor, shipped_floor
+from cvx.recall import (
+    Budget,
+    Dedupe,
+    Floor,
+    Pipeline,
+    PlackettLuce,
+    Renderer,
+    Serving,
+    Weighting,
+    default_pipeline,
+    fusion,
+    presets,
+    sources,
+)
+from cvx.recall.floor import Answerable, RescaledFloor, shipped_floor
 from cvx.recall.pipeline import read_plainly
 from cvx.recall.poisoning import Guard
-from cvx.recall.presets import composite, default_pipeline, fused, read_cue, signals_of, stream
-from cvx.render.block import Renderer
-from cvx.render.packing import Budget
+from cvx.recall.presets import composite, fused, read_cue, stream
+from cvx.recall.ranking_signals import signals_of
 from cvx.scoring.formulas import Decay
-from cvx.scoring.off_policy import PlackettLuce
 from cvx.store import Record
 from cvx.store.database import Description, describe
 from cvx.tokens import CountTokens, estimate_tokens
@@ -271,18 +281,14 @@ def embedder_of_store(known: Description) -> Embedder:
     return inferred
 
 
-_warned = False
-
-
+@cache
 def _warn_of_spelling() -> None:
-    global _warned
-    if not _warned:
-        _warned = True
-        warn(
-            "no embedder was given: the default compares spelling, not meaning; give one from "
-            "cvx.embed for that",
-            LexicalOnlyWarning,
-        )
+    """Warn once in a process."""
+    warn(
+        "no embedder was given: the default compares spelling, not meaning; give one from "
+        "cvx.embed for that",
+        LexicalOnlyWarning,
+    )
 
 
 NAME = "recall"

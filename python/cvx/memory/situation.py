@@ -9,10 +9,8 @@ from typing import Any
 from cvx.arguments import a_share, checked, one_of, whole
 from cvx.errors import InvalidInputError
 from cvx.memory.memory import Memory
-from cvx.memory.recall_verbs import RECALL, asker_of, head_of
-from cvx.recall import Floor, Pipeline, Weighting, by_rank
-from cvx.recall.context import Context
-from cvx.recall.pipeline import run_recall
+from cvx.memory.recall_verbs import RECALL
+from cvx.recall import Context, Floor, Pipeline, Weighting, by_rank
 from cvx.recall.sources import Recent
 from cvx.types import Cue, Hit
 
@@ -108,13 +106,4 @@ def situation_context(
 
 
 def _part(memory: Memory, each: int, text: str, cue: Cue) -> list[Hit]:
-    asker = asker_of(memory._identity, None, None)
-    asked = Cue(text=text, timestamp=cue.timestamp)
-    return run_recall(
-        memory._recaller.engine(),
-        lambda: memory.learning.pipeline,
-        asker,
-        asked,
-        each,
-        partial(head_of, k=each, versions=memory._shared.versions),
-    )[1]
+    return memory.learning.ranked(Cue(text=text, timestamp=cue.timestamp), each)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -193,16 +193,11 @@ def from_duckdb(
             ]
             if progress is not None:
                 progress(len(known), total)
-        for cause, effect, reason in _known(causes, known, source):
+        for cause, effect, reason in causes:
+            if cause not in known:
+                raise ExportError(
+                    f"{source}: event {effect} has the cause {cause}, which is not there"
+                )
             # What the core was told is taken over as it is, whichever came first.
-            memory.link(cause, effect, "caused", weight=1.0, why=reason, effect_first="allow")
+            memory.link(known[cause], known[effect], why=reason, effect_first="allow")
     return [known[event] for event in sorted(known)]
-
-
-def _known(
-    causes: list[tuple[int, int, str]], known: dict[int, int], source: Path
-) -> Iterator[tuple[int, int, str]]:
-    for cause, effect, reason in causes:
-        if cause not in known:
-            raise ExportError(f"{source}: event {effect} has the cause {cause}, which is not there")
-        yield known[cause], known[effect], reason

@@ -362,7 +362,7 @@ def change_event(
                 change = replace(change, timestamp=now)
         _apply(shared, write, event_id, change)
         if aliases:
-            shared.node_and_time(event_id)
+            shared.node_of(event_id)
             write.add_aliases(event_id, zip(aliases, vectors, strict=True))
 
 
@@ -404,7 +404,7 @@ def _apply(
     after = change.of(before)
     if change.reward is not None:
         reward = check_reward(change.reward)
-        write.set_rewards([(shared.node_and_time(event_id)[0], reward)])
+        write.set_rewards([(shared.node_of(event_id), reward)])
     if change.state is not None:
         write.set_columns("state", {event_id: change.state})
     columns = changed_columns(before, after)

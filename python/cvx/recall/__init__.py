@@ -5,11 +5,9 @@ from cvx.recall.context import Context, Dedupe, Serving
 from cvx.recall.floor import Floor
 from cvx.recall.fusion import (
     Candidates,
-    Fused,
     Weighting,
     by_rank,
     by_scale,
-    reciprocal_rank_fusion,
 )
 from cvx.recall.pipeline import Pipeline, Signal
 from cvx.recall.presets import default_pipeline
@@ -25,7 +23,6 @@ __all__ = [
     "Context",
     "Dedupe",
     "Floor",
-    "Fused",
     "Hits",
     "Pipeline",
     "PlackettLuce",
@@ -40,5 +37,4 @@ __all__ = [
     "by_scale",
     "cue_of",
     "default_pipeline",
-    "reciprocal_rank_fusion",
 ]

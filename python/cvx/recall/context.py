@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from cvx.arguments import a_share, among, check_fields, whole
 from cvx.errors import InvalidInputError
 from cvx.escaping import html_text
 from cvx.recall.trace import Trace
 from cvx.render.block import Renderer
 from cvx.render.packing import CHARACTERS_A_TOKEN, Budget, Fitted, fit
 from cvx.scoring.off_policy import PlackettLuce
-from cvx.types import Hit, IntArray
+from cvx.types import Column, Hit, IntArray
 
 
 class Context(str):
@@ -123,8 +123,7 @@ class Dedupe:
     diversity: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.diversity <= 1.0:
-            raise InvalidInputError(f"diversity is {self.diversity}: give one in [0, 1]")
+        a_share("diversity", self.diversity)
         if self.near is not None and not self.near >= -1.0:
             raise InvalidInputError(f"near is {self.near}: give a cosine, or None")
 
@@ -163,15 +162,9 @@ class Dedupe:
                 marginal = (1 - self.diversity) * worth[open_places] - self.diversity * close
                 best = open_places[int(np.argmax(marginal))]
             chosen.append(best)
-            left = []
-            for place in open_places:
-                if place == best:
-                    continue
-                if same[place, best]:
-                    merged.append((place, best))
-                else:
-                    left.append(place)
-            open_places = left
+            open_places.remove(best)
+            merged += [(place, best) for place in open_places if same[place, best]]
+            open_places = [place for place in open_places if not same[place, best]]
         return [hits[place] for place in chosen], merged
 
 
@@ -179,7 +172,7 @@ def _plain(hit: Hit) -> str:
     return "" if hit.event is None else " ".join(hit.event.text.casefold().split())
 
 
-def _cosines(hits: Sequence[Hit]) -> npt.NDArray[np.float64]:
+def _cosines(hits: Sequence[Hit]) -> Column:
     """Cosines between the hits; that with something without a vector is -1, below every bound."""
     vectors = [None if hit.event is None else hit.event.vector for hit in hits]
     dim = next((len(vector) for vector in vectors if vector is not None), 0)
@@ -193,7 +186,7 @@ def _cosines(hits: Sequence[Hit]) -> npt.NDArray[np.float64]:
     return out
 
 
-def _scaled(scores: Sequence[float]) -> npt.NDArray[np.float64]:
+def _scaled(scores: Sequence[float]) -> Column:
     values = np.array(scores, dtype=np.float64)
     reach = np.ptp(values) if len(values) else 0.0
     return np.zeros(len(values)) if reach == 0 else (values - values.min()) / reach
@@ -243,12 +236,7 @@ class Serving:
     stale_after: int = 3
 
     def __post_init__(self) -> None:
-        if self.refresh not in _REFRESH:
-            raise InvalidInputError(
-                f"refresh is {self.refresh!r}: give one of {', '.join(_REFRESH)}"
-            )
-        if self.stale_after < 2:
-            raise InvalidInputError(f"stale_after is {self.stale_after}: give at least 2 turns")
+        check_fields(self, refresh=among(*_REFRESH), stale_after=whole(2))
 
     def head(self, lengths: IntArray, k: int | None) -> int:
         """Return how many of a ranking are looked at for k hits: some will be duplicates.

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from cvx.recall.corpus_indexes import (
     NAMES_SQL,
@@ -21,12 +20,13 @@ from cvx.recall.corpus_indexes import (
     Timelines,
     renames,
 )
-from cvx.store import Record, Writer
+from cvx.store import Record
 from cvx.store.lock import Tail
 from cvx.store.namespaces import space
 from cvx.store.prompt_injection import ORDER
 from cvx.store.rows import AMONG, listed
-from cvx.types import IntArray
+from cvx.store.transactions import Follower
+from cvx.types import Column, IntArray, Mask
 
 if TYPE_CHECKING:
     from cvx.recall.poisoning import TypicalEvents
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 GAP_US = 30 * 60 * 1_000_000
 """Events of no session and no episode that lie further apart are not neighbours."""
 
-Mask = npt.NDArray[np.bool_]
 
 _PUBLIC = space("", "public")
 _MOST_TEXTS = 20_000
@@ -70,16 +69,17 @@ _PLAIN: tuple[tuple[str, int, type[np.generic]], ...] = (
     ("orders", 14, np.bool_),
 )
 
+_CODED = ("spaces", "sources")
+"""Columns of numbers that stand for a text."""
 
-class Corpus:
+
+class Corpus(Follower):
     """Columns over all events of a record, in the order of their ids; follows the record.
 
     Parameters
     ----------
     record : Record
         What is followed.
-    gap : int, default 30 minutes in microseconds
-        See `GAP_US`; in the unit of the timestamps.
 
     Attributes
     ----------
@@ -108,19 +108,20 @@ class Corpus:
     nodes: IntArray
     timestamps: IntArray
     entities: IntArray
+    spaces: IntArray
+    sources: IntArray
     episodes: IntArray
     lengths: IntArray
-    trust: npt.NDArray[np.float64]
-    salience: npt.NDArray[np.float64]
-    rewards: npt.NDArray[np.float64]
+    trust: Column
+    salience: Column
+    rewards: Column
     recallable: Mask
     active: Mask
     asks: Mask
     orders: Mask
 
-    def __init__(self, record: Record, *, gap: int = GAP_US) -> None:
+    def __init__(self, record: Record) -> None:
         self.record = record
-        self._gap = gap
         self._version: Tail | None = None
         self._behind = True
         self._reset()
@@ -128,18 +129,15 @@ class Corpus:
 
     def _reset(self) -> None:
         self.seq, self.saved_rows = -1, 0
-        self._columns = {name: GrowingColumn(kind) for name, _, kind in _PLAIN}
+        kinds = {name: kind for name, _, kind in _PLAIN} | dict.fromkeys(_CODED, np.int64)
+        self._columns = {name: GrowingColumn(kind) for name, kind in kinds.items()}
         for name, column in self._columns.items():
             setattr(self, name, column.rows)
-        self._spaces = GrowingColumn(np.int64)
-        self.spaces = self._spaces.rows
         self._codes: dict[str, int] = {}
         # Which codes occur in which blocks of rows, some more than once: code, then block.
         self._occurs = GrowingColumn(np.int64)
-        self._sources = GrowingColumn(np.int64)
-        self.sources = self._sources.rows
         self.source_codes: dict[str, int] = {"": 0}
-        self.timelines = Timelines(self._gap)
+        self.timelines = Timelines(GAP_US)
         self.naming = NameIndex()
         self.linked = False
         self._row_of_node = GrowingColumn(np.int64)
@@ -162,13 +160,11 @@ class Corpus:
 
     def saved(self) -> dict[str, Any]:
         """Return the columns as ``cvx.store.learned_state`` keeps them: not to read them again."""
-        plain = [getattr(self, name) for name, *_ in _PLAIN]
+        rows = [one.rows for one in self._columns.values()]
         return {
-            "columns": [one.view(np.uint8) if one.dtype == np.bool_ else one for one in plain],
-            "spaces": self.spaces,
+            "columns": [one.view(np.uint8) if one.dtype == np.bool_ else one for one in rows],
             "codes": [*self._codes],
             "occurs": np.array(sorted({*self._occurs.rows.tolist()}), dtype=np.int64),
-            "sources": self.sources,
             "source_codes": [*self.source_codes],
             "row_of_node": self._row_of_node.rows,
             "alias_nodes": self.alias_nodes,
@@ -179,10 +175,8 @@ class Corpus:
 
     def restore(self, told: Mapping[str, Any], seq: int) -> None:
         """Hold what was saved when the record ended so; what came later is read at the next use."""
-        for (name, *_), rows in zip(_PLAIN, told["columns"], strict=True):
-            setattr(self, name, self._columns[name].hold(rows))
-        self.spaces = self._spaces.hold(told["spaces"])
-        self.sources = self._sources.hold(told["sources"])
+        for (name, column), rows in zip(self._columns.items(), told["columns"], strict=True):
+            setattr(self, name, column.hold(rows))
         self._codes = {name: code for code, name in enumerate(told["codes"])}
         self._occurs.hold(told["occurs"])
         self.source_codes = {name: code for code, name in enumerate(told["source_codes"])}
@@ -194,9 +188,6 @@ class Corpus:
         self.seq, self.saved_rows, self._behind = seq, len(self), True
 
     # What a record asks of those that follow it.
-
-    def begun(self, write: Writer) -> None:
-        """Nothing is to be done before a transaction."""
 
     def ended(self) -> None:
         """Look again at the next use."""
@@ -250,11 +241,9 @@ class Corpus:
         if changed:
             self._masks.clear()
         if changed or len(self) != known:
-            self._spans.clear()
-            self._postings.extents.clear()
-            self.scopes.clear()
-            self._named.clear()
-            self._kinds.clear()
+            of_all = self._spans, self._postings.extents, self.scopes, self._named, self._kinds
+            for kept in of_all:
+                kept.clear()
         self.seq = tail
 
     def _moved(self, op: str, body: list[Any]) -> bool:
@@ -283,12 +272,13 @@ class Corpus:
         pairs = [*zip(columns[4], columns[5], strict=True)]
         own = {one: codes.setdefault(space(*one), len(codes)) for one in dict.fromkeys(pairs)}
         spaces = [own[one] for one in pairs]
-        self.spaces = self._spaces.extend(spaces)
+        self.spaces = self._columns["spaces"].extend(spaces)
         blocks = np.arange(first, len(self)) // _BLOCK
         occurs = {*(self.spaces[first:] << 32 | blocks).tolist()}
         self._occurs.extend(sorted(occurs.difference(self._occurs.rows[-1000:].tolist())))
         known = self.source_codes
-        self.sources = self._sources.extend([known.setdefault(s, len(known)) for s in columns[15]])
+        codes_of_sources = [known.setdefault(one, len(known)) for one in columns[15]]
+        self.sources = self._columns["sources"].extend(codes_of_sources)
         if self.record.refused:
             self.nodes[np.isin(self.nodes, list(self.record.refused))] = -1
             self._masks.clear()

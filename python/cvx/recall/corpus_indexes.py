@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from cvx.store import Record
 from cvx.store.learned_state import MappedRows
-from cvx.types import IntArray
+from cvx.types import IntArray, Mask
 
 if TYPE_CHECKING:
     from cvx.recall.corpus import Corpus
@@ -392,7 +392,6 @@ _MOST_READ = 4_000_000
 _PAGE = 1 << 13
 """Reading begins at a multiple of so many rows: masks that begin close share what is read."""
 
-Mask = npt.NDArray[np.bool_]
 _NONE = np.zeros(0, dtype=np.int64)
 
 

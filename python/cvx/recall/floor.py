@@ -20,16 +20,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from cvx.arguments import a_share
 from cvx.cue import structured
 from cvx.errors import InvalidInputError
-from cvx.recall.fusion import Candidates, Column, FloatArray
+from cvx.recall.fusion import Candidates, FloatArray
 from cvx.recall.question import holders_of
 from cvx.recall.ranking_signals import COLUMNS
 from cvx.recall.visible_events import VisibleEvents
-from cvx.scoring.logistic import maximum_likelihood
-from cvx.types import Cue
+from cvx.types import Column, Cue, Mask
 
 JudgeOfAnswers: TypeAlias = Callable[[VisibleEvents, Candidates], float | None]
 """From a recall to the probability that memory holds what the cue asks for; None: not known."""
@@ -78,8 +77,7 @@ class Floor:
     relevance: float | None = None
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.least <= 1.0:
-            raise InvalidInputError(f"least is {self.least}: give a probability in [0, 1]")
+        a_share("least", self.least)
         for name in ("similarity", "score"):
             value = getattr(self, name)
             if value is not None and math.isnan(value):
@@ -113,9 +111,7 @@ class Floor:
             return None
         return self.answerable(view, table)
 
-    def kept(
-        self, table: Candidates, scores: Column, relevance: Column | None
-    ) -> npt.NDArray[np.bool_]:
+    def kept(self, table: Candidates, scores: Column, relevance: Column | None) -> Mask:
         """Return which candidates pass the floors of each for itself, of shape (n,).
 
         Raises
@@ -143,16 +139,13 @@ class Floor:
         return kept
 
     def __str__(self) -> str:
-        parts = []
-        if self.similarity is not None:
-            parts.append(f"similarity {self.similarity:g}")
-        if self.score is not None:
-            parts.append(f"{self.score:g}")
-        if self.answerable is not None:
-            parts.append(f"answerable {self.least:.2g}")
-        if self.relevance is not None:
-            parts.append(f"relevance {self.relevance:g}")
-        return ", ".join(parts) or "none"
+        told = {
+            "similarity {:g}": self.similarity,
+            "{:g}": self.score,
+            "answerable {:.2g}": None if self.answerable is None else self.least,
+            "relevance {:g}": self.relevance,
+        }
+        return ", ".join(how.format(one) for how, one in told.items() if one is not None) or "none"
 
 
 def _wordless(cue: Cue) -> bool:
@@ -177,7 +170,7 @@ def fullness(size: int, length: float = _TALK) -> float:
 
 def length_of(view: VisibleEvents, table: Candidates) -> float:
     """Return the characters of the candidates on average."""
-    return float(view.lengths[table.rows].mean()) if len(table) else _TALK
+    return float(view.corpus.lengths[table.rows].mean()) if len(table) else _TALK
 
 
 def relevance_of(
@@ -212,7 +205,7 @@ _KNOWN = frozenset((*COLUMNS, "coverage_store"))
 
 def floor_features(
     columns: Mapping[str, FloatArray], names: Sequence[str] = FLOOR_FEATURES
-) -> npt.NDArray[np.float64]:
+) -> Column:
     """Return the highest values of some columns, unscaled; zeros for an empty table.
 
     Parameters
@@ -292,8 +285,7 @@ class Answerable:
             )
         if not all(math.isfinite(x) for x in (*self.coefficients, self.intercept, self.leniency)):
             raise InvalidInputError("a coefficient is not finite: calibrate the floor again")
-        if not 0.0 <= self.threshold <= 1.0:
-            raise InvalidInputError(f"threshold is {self.threshold}: give one in [0, 1]")
+        a_share("threshold", self.threshold)
 
     def probability(
         self, columns: Mapping[str, FloatArray], size: int | None = None, length: float = _TALK
@@ -325,19 +317,9 @@ class Answerable:
             return None
         return self.probability(candidates.columns, view.size, length_of(view, candidates))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
-        return {
-            "features": list(self.features),
-            "coefficients": list(self.coefficients),
-            "intercept": self.intercept,
-            "threshold": self.threshold,
-            "leniency": self.leniency,
-        }
-
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
-        """Return what ``to_dict`` gave.
+        """Return a floor as older stores kept it, by the names of its parts.
 
         Raises
         ------
@@ -413,52 +395,3 @@ class RescaledFloor:
         columns = dict(candidates.columns)
         columns["dense"] = _USUAL[0] + (columns["dense"] - usual[0]) * _USUAL[1] / usual[1]
         return _ON_ANOTHER_SCALE.probability(columns, view.size, length_of(view, candidates))
-
-
-def calibrated(
-    answered: npt.ArrayLike, foreign: npt.ArrayLike, *, most_empty: float = 0.03
-) -> Answerable:
-    """Fit a floor to questions that the memory answers, and to questions from elsewhere.
-
-    Parameters
-    ----------
-    answered, foreign : array-like of shape (n, 4)
-        ``floor_features`` of either; at least 10 of each.
-    most_empty : float, default 0.03
-        Share of the answered questions that may come back empty, in [0, 1): it sets the threshold.
-
-    Returns
-    -------
-    Answerable
-        Both kinds count alike, however many there are of each, so that the probability is that of
-        an even chance beforehand.
-
-    Raises
-    ------
-    InvalidInputError
-        Fewer than 10 questions of one kind, or a share outside [0, 1).
-    """
-    yes, no = np.asarray(answered, dtype=np.float64), np.asarray(foreign, dtype=np.float64)
-    for name, rows in (("answered", yes), ("foreign", no)):
-        if len(rows) < 10:
-            raise InvalidInputError(f"{len(rows)} {name} questions: give at least 10")
-    if not 0.0 <= most_empty < 1.0:
-        raise InvalidInputError(f"most_empty is {most_empty}: give a share in [0, 1)")
-    sizes = np.array([len(yes), len(no)])
-    coefficients, intercept = maximum_likelihood(
-        np.vstack([yes, no]),
-        np.repeat([1, 0], sizes),
-        np.repeat(sizes.sum() / (2.0 * sizes), sizes),
-        penalty=0.01,
-    )
-    open_to_all = Answerable(tuple(coefficients.tolist()), intercept, threshold=0.0)
-    passed = _probabilities(open_to_all, yes)
-    # At a threshold that is one of the probabilities, the question it belongs to still passes.
-    threshold = float(np.quantile(passed, most_empty, method="lower"))
-    return Answerable(open_to_all.coefficients, open_to_all.intercept, threshold)
-
-
-def _probabilities(floor: Answerable, features: npt.NDArray[np.float64]) -> Sequence[float]:
-    return [
-        floor.probability(dict(zip(FLOOR_FEATURES, row[:, None], strict=True))) for row in features
-    ]

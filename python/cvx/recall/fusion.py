@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from cvx.arguments import above_zero
 from cvx.errors import InvalidInputError, UnknownError
 from cvx.recall.sources import BUILT_IN, RRF_CONSTANT
-from cvx.scoring import LearnedWeights
 from cvx.scoring.scorer import Mode, Scored, check_weights, scale, score_columns, stretched
-from cvx.types import Edge, IntArray
+from cvx.types import Column, Edge, IntArray
 
-Column = npt.NDArray[np.float64]
 FloatArray = npt.NDArray[np.floating[Any]]
 
 
@@ -104,67 +103,20 @@ Fusion: TypeAlias = Callable[[Candidates, Collection[str]], Mapping[str, Column]
 """From a table and the names that weigh anything to the columns that are weighed."""
 
 
-class Fused(NamedTuple):
-    """An item with its fused score.
-
-    Attributes
-    ----------
-    item : int
-        What was ranked.
-    score : float
-        Higher is better.
-    parts : tuple of (str, float)
-        What each ranking contributed; they add up to the score.
-    """
-
-    item: int
-    score: float
-    parts: tuple[tuple[str, float], ...]
-
-
-def reciprocal_rank_fusion(
-    rankings: Mapping[str, Sequence[int]], *, constant: float = RRF_CONSTANT
-) -> list[Fused]:
-    """Join rankings by the sum of 1 / (constant + place).
+def by_rank(*, constant: float = RRF_CONSTANT) -> Fusion:
+    """Fuse by reciprocal rank: each source's column is 1 / (constant + place), 0 where it is not.
 
     Parameters
     ----------
-    rankings : mapping of str to sequence of int
-        Best first; nothing twice within one.
     constant : float, default 60.0
         How little the first places count more than those after them; above 0.
-
-    Returns
-    -------
-    list of Fused
-        Best first, equals by their number.
 
     References
     ----------
     Cormack, Clarke & Büttcher 2009, Reciprocal rank fusion outperforms Condorcet and individual
     rank learning methods.
-
-    Examples
-    --------
-    >>> fused = reciprocal_rank_fusion({"dense": [7, 8], "lexical": [8, 9]})
-    >>> [one.item for one in fused]
-    [8, 7, 9]
     """
-    _check(constant)
-    parts: dict[int, list[tuple[str, float]]] = {}
-    for name, items in rankings.items():
-        for place, item in enumerate(items, start=1):
-            parts.setdefault(item, []).append((name, 1.0 / (constant + place)))
-    fused = [Fused(item, sum(p for _, p in own), tuple(own)) for item, own in parts.items()]
-    return sorted(fused, key=lambda one: (-one.score, one.item))
-
-
-def by_rank(*, constant: float = RRF_CONSTANT) -> Fusion:
-    """Fuse by reciprocal rank: each source's column is 1 / (constant + place), 0 where it is not.
-
-    With weights of 1 the score is that of `reciprocal_rank_fusion`.
-    """
-    _check(constant)
+    above_zero("constant", constant)
     return partial(ranks_fused, constant=constant)
 
 
@@ -196,7 +148,7 @@ def by_scale(
     constant : float, default 60.0
         As for `by_rank`.
     """
-    _check(constant)
+    above_zero("constant", constant)
     return partial(values_fused, scales=dict(scales or {}), default=default, constant=constant)
 
 
@@ -221,11 +173,6 @@ def values_fused(
             places = table[f"{name}.rank"]
             out[name] = np.nan_to_num((constant + 1.0) / (constant + places), nan=0.0)
     return out
-
-
-def _check(constant: float) -> None:
-    if not constant > 0:
-        raise InvalidInputError(f"constant is {constant}: give one above 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,13 +216,6 @@ class Weighting:
         check_weights(weights)
         whole = sum(weight for weight in weights.values() if weight > 0) or 1.0
         return cls({name: weight / whole for name, weight in weights.items()})
-
-    @classmethod
-    def learned(cls, weights: LearnedWeights) -> Weighting:
-        """Return the weights of a logistic regression: the score is the log-odds of success."""
-        own = weights.weights()
-        away = sum(own[name] * mean for name, mean in zip(weights.names, weights.mean, strict=True))
-        return cls(own, bias=weights.intercept - away)
 
     def with_weights(self, weights: Mapping[str, float]) -> Weighting:
         """Return the same with other weights."""

@@ -10,19 +10,18 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from cvx.arguments import an_event
+from cvx.arguments import an_event, whole
 from cvx.causal.graph_data import link_of
-from cvx.cue import PlainQuestion, cue_hash, dense_text, lexical_text, sound_cue
+from cvx.cue import cue_hash, dense_text, lexical_text, sound_cue
 from cvx.errors import EmbedderWarning, InvalidInputError, InvalidVectorError, UnknownError, warn
 from cvx.index import RawIndex, recall_columns
 from cvx.recall.context import Serving
 from cvx.recall.corpus import Corpus
 from cvx.recall.floor import Floor, JudgeOfAnswers, length_of, relevance_of
-from cvx.recall.fusion import Candidates, Column, Fusion, Weighting, by_rank
+from cvx.recall.fusion import Candidates, FloatArray, Fusion, Weighting, by_rank
 from cvx.recall.poisoning import Guard
-from cvx.recall.question import Question, content_words
+from cvx.recall.question import AnyQuestion, PlainQuestion, Question, content_words
 from cvx.recall.ranking_signals import both_sides
 from cvx.recall.sources import (
     BUILT_IN,
@@ -35,18 +34,16 @@ from cvx.recall.sources import (
     joined,
 )
 from cvx.recall.trace import SourceReport, Trace
-from cvx.recall.visible_events import AnyQuestion, Asker, VisibleEvents, scope_of
+from cvx.recall.visible_events import Asker, VisibleEvents, scope_of
 from cvx.scoring.feedback import ODDS, FeedbackRanker
 from cvx.scoring.scorer import Scored
 from cvx.store import Record
 from cvx.store.history import Versions
 from cvx.store.namespaces import readers, reads
 from cvx.time_limits import Calls, Outcome
-from cvx.types import Cue, Edge, Event, Factor, Hit, IntArray, Source, Vector
+from cvx.types import Column, Cue, Edge, Event, Factor, Hit, IntArray, Source, Vector
 
-Signal: TypeAlias = Callable[
-    [Any, Candidates, VisibleEvents], Mapping[str, npt.NDArray[np.floating[Any]]]
-]
+Signal: TypeAlias = Callable[[Any, Candidates, VisibleEvents], Mapping[str, FloatArray]]
 """From the reader's question and what is known of the candidates to further named columns."""
 Reader: TypeAlias = Callable[[VisibleEvents], AnyQuestion]
 """What the cue asks for; called before any source."""
@@ -60,10 +57,6 @@ _FURTHEST = 1_000
 def read_plainly(view: VisibleEvents) -> PlainQuestion:
     """Return the cue as it is, without parsing."""
     return PlainQuestion(lexical_text(view.cue), dense_text(view.cue))
-
-
-def _default_sources() -> dict[str, Finder | Source | None]:
-    return {"dense": Dense(), "lexical": Lexical()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +86,10 @@ class Pipeline:
     guard : Guard, optional
         What lets planted memories count less; none for the formulas of the source documents.
     passages : Weighting, optional
-        The same for a memory of passages; see `VisibleEvents.passages`. By default there is no
+        The same for a memory of passages; see `Corpus.kind`. By default there is no
         difference.
     statements : Weighting, optional
-        The same for a memory of statements that stand alone; see `VisibleEvents.statements`.
+        The same for a memory of statements that stand alone; see `Corpus.kind`.
     floor : Floor
         What is dropped before anything is cut.
     timeout_s : float, default 2.0
@@ -111,7 +104,9 @@ class Pipeline:
     """
 
     reader: Reader = read_plainly
-    sources: Mapping[str, Finder | Source | None] = field(default_factory=_default_sources)
+    sources: Mapping[str, Finder | Source | None] = field(
+        default_factory=lambda: {"dense": Dense(), "lexical": Lexical()}
+    )
     net: int | None = None
     reach: int = 0
     follow: tuple[str, ...] = ()
@@ -126,8 +121,7 @@ class Pipeline:
     serving: Serving = field(default_factory=Serving)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.reach <= _FURTHEST:
-            raise InvalidInputError(f"reach is {self.reach}: give one from 0 to {_FURTHEST:,}")
+        whole(0, _FURTHEST)("reach", self.reach)
 
     def answering(self, answerable: JudgeOfAnswers | None) -> Pipeline:
         """Return the same with another judge of whether there is an answer, and its threshold."""
@@ -136,9 +130,8 @@ class Pipeline:
 
     def asks_outside(self, cue: Cue, question: AnyQuestion) -> bool:
         """Return whether the embedder or a source of the user has to be asked."""
-        if cue.vector is None and question.bare.strip():
-            return True
-        return any(isinstance(finder, UserSource) for finder in self.finders().values())
+        unplaced = cue.vector is None and bool(question.bare.strip())
+        return unplaced or any(isinstance(one, UserSource) for one in self.finders().values())
 
     def looking_in(self, sources: Sequence[str] | Mapping[str, Source | None]) -> Pipeline:
         """Return the same pipeline with these sources and nothing that stands beside their finds.
@@ -206,8 +199,6 @@ class Ranking:
         Their scores and what made them.
     order : ndarray of shape (m,), int64
         Places in the table of what passed the floors, best first; see `best`.
-    total : ndarray of shape (n,), float64
-        The scores of the whole table.
     relevance : ndarray of shape (n,), float64, or None
         The chance of each that it is wanted, where the pipeline knows.
     columns : mapping of str to ndarray of shape (n,)
@@ -219,77 +210,13 @@ class Ranking:
     table: Candidates
     scored: Scored
     order: IntArray
-    total: Column
     relevance: Column | None
     columns: Mapping[str, Column]
     weights: Mapping[str, float]
 
-    def best(self, places: IntArray) -> IntArray:
-        """Return places of the table, best first; of equals the salient, then the newest."""
-        return _best(self.table, self.total, places)
-
-
-@dataclass(frozen=True, slots=True)
-class ExternalCalls:
-    """How a recall calls the embedder and the user's sources.
-
-    Parameters
-    ----------
-    embed : callable or None
-        From a text to a vector; None where every cue brings its own.
-    checked : callable
-        From that to one that can be searched with; raises where it is none.
-    calls : Calls
-        Of one memory: what hangs in one does not silence another.
-    """
-
-    embed: Embed | None
-    checked: Callable[[Vector], Vector]
-    calls: Calls
-
-
-def ask_external(
-    pipeline: Pipeline, cue: Cue, question: AnyQuestion, external: ExternalCalls, trace: Trace
-) -> tuple[Vector | None, dict[str, Outcome[list[Hit]]]]:
-    """Ask the embedder and the user's sources, all at once, for a limited time.
-
-    Returns
-    -------
-    ndarray of shape (dim,), float32, or None
-        Where the cue lies.
-    dict of str to Outcome
-        What the user's sources said.
-    """
-    calls, seconds = external.calls, pipeline.timeout_s
-    asked = {
-        name: calls.start(partial(source.hits, cue), seconds, f"source {name}")
-        for name, source in pipeline.finders().items()
-        if isinstance(source, UserSource)
-    }
-    vector = cue.vector
-    if vector is None and external.embed is None:
-        trace.problems.append(
-            "no vector was given to a memory made with dim=: words alone were searched"
-        )
-    elif vector is None and external.embed is not None and question.bare.strip():
-        outcome = calls.run(partial(external.embed, question.bare), seconds, "embedder")
-        trace.seconds["embed"] = outcome.seconds
-        problem = outcome.problem
-        if outcome.value is not None:
-            try:
-                vector = external.checked(outcome.value)
-            except InvalidVectorError as error:
-                problem = f"{type(error).__name__}: {error}"
-        if problem:
-            trace.problems.append(f"embedder: {problem}: words alone were searched")
-        if outcome.first:
-            warn(
-                f"the embedder failed ({problem}): recall goes by words alone until it answers "
-                "again, as the trace of each result says; see to it, or give it more time "
-                "(Pipeline.timeout_s)",
-                EmbedderWarning,
-            )
-    return vector, {name: calls.wait(one) for name, one in asked.items()}
+    def best(self) -> IntArray:
+        """Return all places of the table, best first; of equals the salient, then the newest."""
+        return _best(self.table, self.scored.total)
 
 
 def gather(
@@ -339,8 +266,8 @@ def gather(
 
 def _table(view: VisibleEvents, found: Mapping[str, Found], pipeline: Pipeline) -> Candidates:
     corpus, every = view.corpus, [*found.values()]
-    net = sum(len(one.rows) for one in every)
-    net = net if pipeline.net is None else view.pool(pipeline.net)
+    found_in_all = sum(len(one.rows) for one in every)
+    net = found_in_all if pipeline.net is None else view.pool(pipeline.net)
     rows, columns = joined(view, every, net, pipeline.reach, pipeline.follow)
     table = Candidates(rows, corpus.event_ids[rows])
     names = [f"{name}.{what}" for name in found for what in ("rank", "score")]
@@ -364,9 +291,9 @@ _DECIMALS = 9
 _NO_SCORES = Scored((), *(np.zeros((0, 0)),) * 3, *(np.zeros(0),) * 2)
 
 
-def _best(table: Candidates, total: Column, places: IntArray) -> IntArray:
+def _best(table: Candidates, total: Column) -> IntArray:
     ties = table["salience"], table["time"], table["votes"], table.event_ids
-    return recall_columns.best(total, places, *ties, _DECIMALS)
+    return recall_columns.best(total, np.arange(len(table)), *ties, _DECIMALS)
 
 
 def rank(
@@ -385,9 +312,9 @@ def rank(
     scored, lift = _NO_SCORES, np.zeros(len(table))
     taught = np.zeros(len(table), dtype=bool)
     weighting = pipeline.weighting
-    if pipeline.passages is not None and view.passages:
+    if pipeline.passages is not None and view.kind == "passages":
         weighting = pipeline.passages
-    elif pipeline.statements is not None and view.statements:
+    elif pipeline.statements is not None and view.kind == "statements":
         weighting = pipeline.statements
     weights = weighting.weights
     if len(table):
@@ -409,12 +336,11 @@ def rank(
                 lift = -scored.total
                 scored = weighting.score({**weighed, "between": between}, table)
                 lift += scored.total
-    every = np.arange(len(table))
-    total, order = scored.total, _best(table, scored.total, every)
+    total, order = scored.total, _best(table, scored.total)
     if pipeline.guard is not None and len(table):
         scored = pipeline.guard.doubted(view, table, scored, order)
         if scored.total is not total:
-            total, order = scored.total, _best(table, scored.total, every)
+            total, order = scored.total, _best(table, scored.total)
     trace.candidates = len(table)
     floor = pipeline.floor.of_cue(view.cue)
     trace.floor = str(floor)
@@ -428,7 +354,7 @@ def rank(
     trace.below_floor, trace.held = len(table) - len(order), view.size
     if pipeline.guard is not None:
         order = pipeline.guard.ordered(view, table, scored, order)
-    return Ranking(table, scored, order, total, relevance, columns, weights)
+    return Ranking(table, scored, order, relevance, columns, weights)
 
 
 def words_of(question: AnyQuestion) -> list[str]:
@@ -449,8 +375,13 @@ class RecallEngine:
         All events, as columns.
     index : callable
         Returns the index, level with the record.
-    external : ExternalCalls
-        The embedder, and how it and the sources of the user are asked.
+    embed : callable or None
+        From a text to a vector; None where every cue brings its own.
+    checked : callable
+        From that to one that can be searched with; raises where it is none.
+    calls : Calls
+        How the embedder and the user's sources are called, one for each memory: what hangs in one
+        does not silence another.
     clock : callable
         Now, in the unit of the timestamps.
     pending : mapping of int to int
@@ -463,7 +394,9 @@ class RecallEngine:
 
     corpus: Corpus
     index: Callable[[], RawIndex]
-    external: ExternalCalls
+    embed: Embed | None
+    checked: Callable[[Vector], Vector]
+    calls: Calls
     clock: Callable[[], int]
     pending: Mapping[int, int]
     learned: Callable[[str], FeedbackRanker | None] = lambda _: None
@@ -479,9 +412,52 @@ class RecallEngine:
             )
         self.corpus.refresh()
         now = self.clock() if cue.timestamp is None else cue.timestamp
-        view = VisibleEvents(self.corpus, index, scope_of(self.corpus, asker), cue, now, k)
-        view.pending = self.pending
-        return view
+        scope = scope_of(self.corpus, asker)
+        return VisibleEvents(self.corpus, index, scope, cue, now, k, self.pending)
+
+
+def ask_external(
+    engine: RecallEngine, pipeline: Pipeline, cue: Cue, question: AnyQuestion, trace: Trace
+) -> tuple[Vector | None, dict[str, Outcome[list[Hit]]]]:
+    """Ask the embedder and the user's sources, all at once, for a limited time.
+
+    Returns
+    -------
+    ndarray of shape (dim,), float32, or None
+        Where the cue lies.
+    dict of str to Outcome
+        What the user's sources said.
+    """
+    calls, seconds = engine.calls, pipeline.timeout_s
+    asked = {
+        name: calls.start(partial(source.hits, cue), seconds, f"source {name}")
+        for name, source in pipeline.finders().items()
+        if isinstance(source, UserSource)
+    }
+    vector = cue.vector
+    if vector is None and engine.embed is None:
+        trace.problems.append(
+            "no vector was given to a memory made with dim=: words alone were searched"
+        )
+    elif vector is None and engine.embed is not None and question.bare.strip():
+        outcome = calls.run(partial(engine.embed, question.bare), seconds, "embedder")
+        trace.seconds["embed"] = outcome.seconds
+        problem = outcome.problem
+        if outcome.value is not None:
+            try:
+                vector = engine.checked(outcome.value)
+            except InvalidVectorError as error:
+                problem = f"{type(error).__name__}: {error}"
+        if problem:
+            trace.problems.append(f"embedder: {problem}: words alone were searched")
+        if outcome.first:
+            warn(
+                f"the embedder failed ({problem}): recall goes by words alone until it answers "
+                "again, as the trace of each result says; see to it, or give it more time "
+                "(Pipeline.timeout_s)",
+                EmbedderWarning,
+            )
+    return vector, {name: calls.wait(one) for name, one in asked.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,10 +466,8 @@ class RecallResult:
 
     Parameters
     ----------
-    cue : Cue
-        As it was asked, with its vector.
     view : VisibleEvents
-        What was seen.
+        What was seen, with the cue as it was asked.
     ranking : Ranking
         The candidates in order.
     trace : Trace
@@ -504,7 +478,6 @@ class RecallResult:
         The number of the journal when it was asked.
     """
 
-    cue: Cue
     view: VisibleEvents
     ranking: Ranking
     trace: Trace
@@ -545,10 +518,9 @@ def run_recall(
         view = engine.view(asker, asked, k)
         view.question = question = pipeline.reader(view)
         if not pipeline.asks_outside(asked, question):
-            view.vector = asked.vector
             recalled = _ranked(engine, pipeline, view, {}, trace, seq)
             return recalled, take(recalled)
-    vector, hits = ask_external(pipeline, asked, question, engine.external, trace)
+    vector, hits = ask_external(engine, pipeline, asked, question, trace)
     with record.reading():
         view = engine.view(asker, asked, k)
         view.question, view.vector = question, vector
@@ -582,7 +554,7 @@ def _ranked(
 ) -> RecallResult:
     table = gather(pipeline, view, hits, trace)
     ranking = rank(pipeline, view, table, trace, engine.learned(trace.namespace))
-    return RecallResult(view.cue, view, ranking, trace, pipeline, asked)
+    return RecallResult(view, ranking, trace, pipeline, asked)
 
 
 def hits_of(recalled: RecallResult, places: Sequence[int], versions: Versions) -> list[Hit]:

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cvx.recall.fusion import Candidates, Column
+from cvx.recall.fusion import Candidates
 from cvx.recall.question import content_words
 from cvx.recall.visible_events import VisibleEvents, drawn
 from cvx.scoring.scorer import Scored
 from cvx.store.fulltext import words_of
-from cvx.types import IntArray
+from cvx.types import Column, IntArray, Mask, Vector
 
 _SAMPLE, _FEWEST = 64, 30
 _COMMON = 3
@@ -191,9 +191,7 @@ def _share(view: VisibleEvents, code: int) -> float:
     )
 
 
-def _echoing(
-    view: VisibleEvents, rows: IntArray, holds: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
+def _echoing(view: VisibleEvents, rows: IntArray, holds: Mask) -> Mask:
     """Return which texts, of those that hold its content, repeat the question of the cue."""
     out = np.zeros(len(rows), dtype=np.bool_)
     if not holds.any():
@@ -206,15 +204,13 @@ def _echoing(
     if len(asked) < _FEWEST_WORDS or not question or not (asking := asked & _ASKING):
         return out
     some = np.flatnonzero(holds & _of_small_sources(view, rows))
-    for at, text in zip(some.tolist(), view.texts(rows[some]), strict=True):
+    for at, text in zip(some.tolist(), view.corpus.texts(rows[some]), strict=True):
         held = asked.intersection(words_of(text))
         out[at] = len(held) >= _HELD * len(asked) and bool(asking & held)
     return out
 
 
-def _answering(
-    view: VisibleEvents, rows: IntArray, asked: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
+def _answering(view: VisibleEvents, rows: IntArray, asked: Mask) -> Mask:
     """Return which texts follow one of their source that repeats the question."""
     out = np.zeros(len(rows), dtype=np.bool_)
     some = np.flatnonzero(asked)
@@ -225,14 +221,14 @@ def _answering(
     return out
 
 
-def _of_small_sources(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.bool_]:
+def _of_small_sources(view: VisibleEvents, rows: IntArray) -> Mask:
     codes = view.corpus.sources[rows]
     return np.isin(
         codes, [one for one in set(codes.tolist()) if one and _share(view, one) < _SMALL]
     )
 
 
-def _crowding(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.bool_]:
+def _crowding(view: VisibleEvents, rows: IntArray) -> Mask:
     """Return which texts say the same words of the cue as another one of their small source."""
     out = np.zeros(len(rows), dtype=np.bool_)
     codes = view.corpus.sources[rows].tolist()
@@ -244,7 +240,7 @@ def _crowding(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.bool_]:
     if len(asked) < least:
         return out
     some = np.flatnonzero(np.isin(codes, several) & _of_small_sources(view, rows))
-    told = dict(zip(some.tolist(), view.texts(rows[some]), strict=True))
+    told = dict(zip(some.tolist(), view.corpus.texts(rows[some]), strict=True))
     held = {at: asked.intersection(content_words(text)) for at, text in told.items()}
     for one, two in combinations(told, 2):
         if codes[one] == codes[two] and len(held[one] & held[two]) >= least:
@@ -258,14 +254,15 @@ def _enough(view: VisibleEvents, rows: IntArray) -> float:
     least = max(2, min(_AGAIN, len(asked)))
     codes = view.corpus.sources[rows]
     first, *others = (
-        asked.intersection(content_words(text)) for text in view.texts(rows[codes == codes[0]])
+        asked.intersection(content_words(text))
+        for text in view.corpus.texts(rows[codes == codes[0]])
     )
     if any(len(first & one) >= least for one in others):
         return _SECOND
     return _LEAD if len(first) >= least else math.inf
 
 
-def vectors_of(view: VisibleEvents, rows: IntArray) -> npt.NDArray[np.float32]:
+def vectors_of(view: VisibleEvents, rows: IntArray) -> Vector:
     """Return the vectors of rows, each of length 1; 0 for what has none."""
     out = view.index.vectors(view.corpus.nodes[rows])
     # What numpy.linalg.norm computes, in half the time for a few rows.
@@ -295,16 +292,14 @@ class TypicalEvents:
     """
 
     size: int
-    vectors: npt.NDArray[np.float32]
-    nearest: npt.NDArray[np.float32]
+    vectors: Vector
+    nearest: Vector
     common: frozenset[str]
     rare: float
     long: float
     known: dict[int, float] = field(default_factory=dict)
 
-    def hubness(
-        self, view: VisibleEvents, rows: IntArray, vectors: npt.NDArray[np.float32]
-    ) -> Column:
+    def hubness(self, view: VisibleEvents, rows: IntArray, vectors: Vector) -> Column:
         """Return how far events fit more cues than they should, of shape (n,), in [0, 1]."""
         if not len(self.nearest):
             return np.zeros(len(rows))
@@ -312,8 +307,8 @@ class TypicalEvents:
         if at:
             new, near = rows[at], (vectors[at] @ self.vectors.T > self.nearest).mean(axis=1)
             found = np.clip((near - _NEAR) / (_VERY_NEAR - _NEAR), 0.0, 1.0)
-            long = np.flatnonzero(view.lengths[new] > self.long)
-            for place, text in zip(long.tolist(), view.texts(new[long]), strict=True):
+            long = np.flatnonzero(view.corpus.lengths[new] > self.long)
+            for place, text in zip(long.tolist(), view.corpus.texts(new[long]), strict=True):
                 words = len(set(words_of(text)) - self.common)
                 more = (words / self.rare - _MORE) / (_FAR_MORE - _MORE)
                 found[place] = max(found[place], min(max(more, 0.0), 1.0))
@@ -334,11 +329,11 @@ def typical_events(view: VisibleEvents) -> TypicalEvents:
         vectors = vectors_of(view, rows)
         likeness = vectors @ vectors.T
         np.fill_diagonal(likeness, -1.0)
-        held = [set(words_of(text)) for text in view.texts(rows)]
+        held = [set(words_of(text)) for text in view.corpus.texts(rows)]
         counts = Counter(word for words in held for word in words)
         common = frozenset(word for word, n in counts.items() if n >= _COMMON)
         rare = max(_quantile([len(words - common) for words in held], 0.95), 5.0)
-        long = _quantile(view.lengths[rows].tolist(), 0.9)
+        long = _quantile(view.corpus.lengths[rows].tolist(), 0.9)
         made = TypicalEvents(view.size, vectors, likeness.max(axis=1), common, rare, long)
     kept[spaces] = made
     return made

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from cvx.cue import dense_text, lexical_text, structured
 from cvx.errors import InvalidInputError
 from cvx.recall.context import Serving
 from cvx.recall.floor import Answerable, Floor, RescaledFloor
-from cvx.recall.fusion import Candidates, Column, FloatArray, Fusion, Weighting, by_scale
-from cvx.recall.pipeline import Pipeline
+from cvx.recall.fusion import Candidates, FloatArray, Fusion, Weighting, by_scale
+from cvx.recall.pipeline import Pipeline, Signal
 from cvx.recall.poisoning import Guard
-from cvx.recall.question import Question, read_question
+from cvx.recall.question import AnyQuestion, Question, read_question
 from cvx.recall.ranking_signals import (
     DEFAULT_WEIGHTS,
     MENTIONS,
     PASSAGE_WEIGHTS,
     SCALES,
     STATEMENT_WEIGHTS,
-    all_signals,
+    signals_of,
 )
 from cvx.recall.sources import Causes, Dense, Lexical, Words
-from cvx.recall.visible_events import AnyQuestion, VisibleEvents
+from cvx.recall.visible_events import VisibleEvents
 from cvx.scoring.formulas import (
     COMPOSITE_WEIGHTS,
     HALF_LIFE_S,
@@ -37,15 +36,14 @@ from cvx.scoring.formulas import (
     STREAM_DECAY,
     Decay,
 )
-from cvx.types import Clock, IntArray, entity_number
+from cvx.types import Clock, Column, IntArray, entity_number
 
-Columns = Mapping[str, npt.NDArray[np.floating[Any]]]
-SignalOf = Callable[[Any, Candidates, VisibleEvents], Columns]
+Columns = Mapping[str, FloatArray]
 
 NEUTRAL_SALIENCE = 0.5
 
 
-def similarity(kind: Literal["cosine", "clamped", "exponential"] = "cosine") -> SignalOf:
+def similarity(kind: Literal["cosine", "clamped", "exponential"] = "cosine") -> Signal:
     """Return the column ``similarity``: as it is, 0 where negative, or exp(-distance).
 
     0 without a vector.
@@ -71,7 +69,7 @@ def recency(
     since: Literal["used", "happened"] = "used",
     *,
     slowed_by_salience: bool = False,
-) -> SignalOf:
+) -> Signal:
     """Return the column ``recency``: decay since an event was last used, or since it happened.
 
     Parameters
@@ -96,7 +94,7 @@ def recency_column(
     slowed: bool,
 ) -> Columns:
     """Compute ``recency``."""
-    times = view.last_used(table.rows) if since == "used" else view.timestamps[table.rows]
+    times = view.last_used(table.rows) if since == "used" else view.corpus.timestamps[table.rows]
     age = (view.now - times).astype(np.float64)
     return {"recency": decay.slowed(_salience(table), age) if slowed else decay(age)}
 
@@ -115,42 +113,30 @@ def reward(_question: Any, table: Candidates, _view: VisibleEvents) -> Columns:
     return {"reward": np.nan_to_num(table["reward"], nan=NEUTRAL_REWARD)}
 
 
-def usage_success(
-    mode: Literal["beta", "ratio"] = "beta", strength: float = 0.3, mean: float = 0.5
-) -> SignalOf:
-    """Return the column ``usage_success``: how well following it went, from ``feedback``.
-
-    The mean of a Beta posterior, or helped / (helped + followed) as RFC-013 has it.
-    """
-    return partial(usage_column, mode=mode, strength=strength, mean=mean)
-
-
 def usage_column(
     _question: Any,
     table: Candidates,
     view: VisibleEvents,
     *,
-    mode: str,
+    mode: Literal["beta", "ratio"],
     strength: float,
     mean: float,
 ) -> Columns:
-    """Compute ``usage_success``."""
+    """Return the column ``usage_success``: how well following it went, from ``feedback``.
+
+    The mean of a Beta posterior, or helped / (helped + followed) as RFC-013 has it.
+    """
     followed, helped = view.use(table.rows)
     if mode == "ratio":
         return {"usage_success": helped / np.maximum(helped + followed, 1.0)}
     return {"usage_success": (helped + strength * mean) / (followed + strength)}
 
 
-def region_match(level: int) -> SignalOf:
+def region_column(_question: Any, table: Candidates, view: VisibleEvents, *, level: int) -> Columns:
     """Return the column ``region_match``: 1 where a candidate lies in the region of the cue.
 
     It reads the regions of all nodes: O(n) a recall.
     """
-    return partial(region_column, level=level)
-
-
-def region_column(_question: Any, table: Candidates, view: VisibleEvents, *, level: int) -> Columns:
-    """Compute ``region_match``."""
     nodes, regions = view.index.region_assignments(level)
     if view.vector is None or not len(nodes):
         return {"region_match": np.zeros(len(table))}
@@ -290,7 +276,7 @@ def posterior(
     chosen = {
         n: w for n, w in zip(names, weights, strict=True) if level is not None or n != names[3]
     }
-    regions = () if level is None else (region_match(level),)
+    regions = () if level is None else (partial(region_column, level=level),)
     return replace(
         _scored(Weighting(chosen, mode="log-product" if log_product else "sum")),
         signals=(
@@ -298,7 +284,7 @@ def posterior(
             recency(Decay(0.01), since="happened"),
             reward,
             *regions,
-            usage_success("ratio"),
+            partial(usage_column, mode="ratio", strength=0.3, mean=0.5),
         ),
         floor=Floor(similarity=None),
         serving=Serving(refresh="never"),
@@ -363,23 +349,6 @@ def read_cue(view: VisibleEvents) -> Question:
         named = question.entities | {entity_number(view.cue.entity)}
         question = replace(question, entities=named)
     return replace(question, bare=dense_text(view.cue)) if structured(view.cue) else question
-
-
-def signals_of(
-    question: AnyQuestion, candidates: Candidates, view: VisibleEvents
-) -> Mapping[str, FloatArray]:
-    """Compute every column, see ``all_signals``.
-
-    Raises
-    ------
-    InvalidInputError
-        The question was read by another reader.
-    """
-    if not isinstance(question, Question):
-        raise InvalidInputError(
-            f"the question is a {type(question).__name__}: set the pipeline's reader to read_cue"
-        )
-    return all_signals(question, candidates, view)
 
 
 def with_synonyms(pipeline: Pipeline, table: Mapping[str, Sequence[str]]) -> Pipeline:

@@ -21,14 +21,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from cvx.dates import MICROSECONDS_A_DAY, DateNamed, read_dates
 from cvx.store.fulltext import pairs
-from cvx.types import IntArray
+from cvx.types import Column, IntArray
 
 if TYPE_CHECKING:
     from cvx.recall.visible_events import VisibleEvents
@@ -221,10 +220,8 @@ def root_of_word(word: str) -> str:
     """
     if not word.isalpha() or len(word) < _SHORTEST_ROOT:
         return ""
-    for ending in _DERIVED:
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_ROOT:
-            return word.removesuffix(ending)
-    return word
+    bare = (word.removesuffix(ending) for ending in _DERIVED if word.endswith(ending))
+    return next((one for one in bare if len(one) >= _SHORTEST_ROOT), word)
 
 
 def holders_of(word: str, view: VisibleEvents) -> IntArray | None:
@@ -367,10 +364,7 @@ def answer_wanted(question: str) -> int:
     >>> answer_wanted("What did she paint?")
     0
     """
-    for pattern, bit in _WANTED:
-        if pattern.search(question):
-            return bit
-    return 0
+    return next((bit for pattern, bit in _WANTED if pattern.search(question)), 0)
 
 
 _ASKS_FOR_TIME = re.compile(
@@ -472,6 +466,32 @@ class Question:
         return named and not self.entities and _SAY_NOTHING.issuperset(self.words)
 
 
+@dataclass(frozen=True, slots=True)
+class PlainQuestion:
+    """A cue as two texts.
+
+    Parameters
+    ----------
+    text : str
+        The raw words, for the lexical source.
+    bare : str
+        What is embedded.
+    words : tuple of str
+        Content words; none, since it is not taken apart.
+    dates : tuple
+        None either, and so it is never ``of_a_day``.
+    """
+
+    text: str
+    bare: str
+    words: tuple[str, ...] = ()
+    dates: tuple[DateNamed, ...] = ()
+    of_a_day: bool = False
+
+
+AnyQuestion: TypeAlias = Question | PlainQuestion
+"""What a reader makes of a cue: taken apart, or as two texts."""
+
 _SAY_NOTHING = frozenset(
     """
     came chat chatted come discuss discussed going happen happened happening happens new news
@@ -521,9 +541,7 @@ def noon_of(day: date) -> int:
     return round(datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp()) * 1_000_000
 
 
-def days_from(
-    dates: Sequence[DateNamed], stamps: IntArray, *, longer: bool = False
-) -> npt.NDArray[np.float64]:
+def days_from(dates: Sequence[DateNamed], stamps: IntArray, *, longer: bool = False) -> Column:
     """Return days from each time to the noon of the nearest day that is named; inf without one.
 
     Parameters

@@ -1,6 +1,6 @@
 """Ranking signals: similarity, word, name, date, session and link features of each candidate.
 
-`all_signals` computes every column in one pass over the candidates and their neighbours;
+`signals_of` computes every column in one pass over the candidates and their neighbours;
 `DEFAULT_WEIGHTS` says what each counts, `SCALES` how it is scaled first. Every signal is a function
 of the candidates with their `Neighbourhood`, knows nothing of any data set, and costs as much as
 there are candidates, never as much as there are events.
@@ -39,14 +39,15 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cvx.dates import relative_dates
+from cvx.errors import InvalidInputError
 from cvx.index import recall_columns
 from cvx.recall.corpus_indexes import title_key
-from cvx.recall.fusion import Candidates, Column, FloatArray
+from cvx.recall.fusion import Candidates, FloatArray
 from cvx.recall.question import (
     HALF_A_DAY,
+    AnyQuestion,
     Question,
     content_words,
     days_from,
@@ -57,7 +58,7 @@ from cvx.recall.question import (
     spelt_alike,
 )
 from cvx.recall.visible_events import VisibleEvents
-from cvx.types import IntArray
+from cvx.types import Column, IntArray, Mask
 
 DEFAULT_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {
@@ -179,14 +180,11 @@ class Neighbourhood:
     """
 
     def __init__(self, question: Question, candidates: Candidates, view: VisibleEvents) -> None:
-        self.question, self.view, self.rows = question, view, candidates.rows
+        self.question, self.rows = question, candidates.rows
+        self.view, self.corpus = view, view.corpus
         self.near, self.places = view.neighbourhood(self.rows, REACH)
-
-    @property
-    def own(self) -> IntArray:
-        """Places of the candidates themselves."""
-        own: IntArray = self.places[:, REACH]
-        return own
+        # Places of the candidates themselves.
+        self.own: IntArray = self.places[:, REACH]
 
     @cached_property
     def holders(self) -> list[IntArray]:
@@ -215,7 +213,7 @@ class Neighbourhood:
         """The candidates that are nearest to the cue, the longer words of each, and of all."""
         similar = self.view.similarity(self.rows)
         nearest = self.rows[np.argsort(-similar, kind="stable")[:_NEARBY]]
-        words = [_longer_words(text) for text in self.view.texts(nearest)]
+        words = [_longer_words(text) for text in self.corpus.texts(nearest)]
         return nearest, words, frozenset().union(*words)
 
     @cached_property
@@ -224,7 +222,7 @@ class Neighbourhood:
         return [self.view.idf(rows.size) for rows in self.holders]
 
 
-def among(rows: IntArray, ascending: IntArray) -> npt.NDArray[np.bool_]:
+def among(rows: IntArray, ascending: IntArray) -> Mask:
     """Return which rows are in a list that is sorted.
 
     Examples
@@ -235,13 +233,13 @@ def among(rows: IntArray, ascending: IntArray) -> npt.NDArray[np.bool_]:
     if not ascending.size:
         return np.zeros(rows.shape, dtype=np.bool_)
     at = np.minimum(np.searchsorted(ascending, rows), ascending.size - 1)
-    found: npt.NDArray[np.bool_] = ascending[at] == rows
+    found: Mask = ascending[at] == rows
     return found
 
 
 def both_sides(
     question: Question, candidates: Candidates, scores: FloatArray, view: VisibleEvents
-) -> npt.NDArray[np.float64] | None:
+) -> Column | None:
     """Mark the two memories between which a question asks for the time, None where it does not.
 
     Of each side the candidate that holds most of its words by idf, half of it at least; of equals
@@ -303,13 +301,13 @@ def content_signals(scene: Neighbourhood) -> tuple[dict[str, Column], Column]:
         view.similarity(scene.near),
         scene.holders,
         scene.idf,
-        view.asks,
-        view.lengths,
-        view.sessions,
+        view.corpus.asks,
+        view.corpus.lengths,
+        view.corpus.timelines.sessions,
     )
 
 
-def coverage(scene: Neighbourhood, *places: IntArray) -> npt.NDArray[np.float64]:
+def coverage(scene: Neighbourhood, *places: IntArray) -> Column:
     """Return the share of the question's idf that some places hold together.
 
     Parameters
@@ -328,7 +326,7 @@ def coverage(scene: Neighbourhood, *places: IntArray) -> npt.NDArray[np.float64]
     total = float(idf.sum())
     holds = recall_columns.holds(scene.near, scene.holders)
     held = np.any([holds[:, column] for column in places], axis=0)
-    out: npt.NDArray[np.float64] = idf @ held / (total or 1.0)
+    out: Column = idf @ held / (total or 1.0)
     return out
 
 
@@ -343,10 +341,10 @@ def form_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
         asks something itself.
     """
     wanted = scene.question.wanted
-    asks = scene.view.asks[scene.rows].astype(np.float64)
+    asks = scene.corpus.asks[scene.rows].astype(np.float64)
     if not wanted:
         return {"answers": np.zeros(scene.rows.size), "asks": asks}
-    forms = np.array([_forms_of(text) for text in scene.view.texts(scene.rows)], dtype=np.int64)
+    forms = np.array([_forms_of(text) for text in scene.corpus.texts(scene.rows)], dtype=np.int64)
     return {"answers": (forms & wanted > 0).astype(np.float64), "asks": asks}
 
 
@@ -358,7 +356,7 @@ def length_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
     mapping of str to ndarray of shape (n,)
         ``length``: ln(1 + characters) / ln(1001), at most 1: greetings and thanks are short.
     """
-    lengths = scene.view.lengths[scene.rows]
+    lengths = scene.corpus.lengths[scene.rows]
     return {"length": np.minimum(np.log1p(lengths) / np.log(1001.0), 1.0)}
 
 
@@ -378,7 +376,10 @@ def speaker_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
     named = scene.question.entities
     if not named:
         return {"speaker": np.zeros(scene.rows.size)}
-    speakers, agrees = scene.view.entities[scene.rows], np.zeros(scene.rows.size, dtype=np.bool_)
+    speakers, agrees = (
+        scene.corpus.entities[scene.rows],
+        np.zeros(scene.rows.size, dtype=np.bool_),
+    )
     for entity in named:  # Few are: this is several times faster than np.isin.
         agrees |= speakers == entity
     return {"speaker": 2.0 * agrees - 1.0}
@@ -399,10 +400,10 @@ def date_signals(scene: Neighbourhood) -> Mapping[str, FloatArray]:
     nothing = np.zeros(scene.rows.size)
     if not dates:
         return {"date_near": nothing, "date_month": nothing, "date_year": nothing}
-    own = scene.view.timestamps[scene.rows]
+    own = scene.corpus.timestamps[scene.rows]
     said = [
         (place, noon_of(meant.day))
-        for place, text in enumerate(scene.view.texts(scene.rows))
+        for place, text in enumerate(scene.corpus.texts(scene.rows))
         for meant in _relative_dates(text, int(own[place]))
     ]
     places = np.array([*range(own.size), *(place for place, _ in said)])
@@ -589,8 +590,8 @@ def link_signals(scene: Neighbourhood, score: FloatArray) -> Mapping[str, FloatA
 _BY_ITSELF = (speaker_signals, date_signals, form_signals, length_signals, title_signals)
 
 
-def all_signals(
-    question: Question, candidates: Candidates, view: VisibleEvents
+def signals_of(
+    question: AnyQuestion, candidates: Candidates, view: VisibleEvents
 ) -> Mapping[str, FloatArray]:
     """Compute every column.
 
@@ -607,7 +608,16 @@ def all_signals(
     -------
     mapping of str to ndarray of shape (n,)
         By name, unscaled.
+
+    Raises
+    ------
+    InvalidInputError
+        The question was read by another reader.
     """
+    if not isinstance(question, Question):
+        raise InvalidInputError(
+            f"the question is a {type(question).__name__}: set the pipeline's reader to read_cue"
+        )
     scene = Neighbourhood(question, candidates, view)
     # What stands by its session or its links borrows from what others say themselves.
     own, content = content_signals(scene)

@@ -8,7 +8,6 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from cvx.arguments import an_event, wrong
 from cvx.causal.graph_data import NOT_WALKED, link_of
@@ -16,9 +15,9 @@ from cvx.causal.walk import walk
 from cvx.errors import InvalidInputError
 from cvx.index import recall_columns
 from cvx.recall.question import HALF_A_DAY, days_from, holders_of
-from cvx.recall.visible_events import VisibleEvents
+from cvx.recall.visible_events import VisibleEvents, asker_sql
 from cvx.store.fulltext import words_of
-from cvx.types import Cue, Edge, EventId, Hit, IntArray, Source
+from cvx.types import Column, Cue, Edge, EventId, Hit, IntArray, Source
 
 POOL = 100
 RRF_CONSTANT = 60.0
@@ -43,7 +42,7 @@ class Found(NamedTuple):
     """
 
     rows: IntArray
-    scores: npt.NDArray[np.float64]
+    scores: Column
     paths: Mapping[int, tuple[Edge, ...]] = {}
 
 
@@ -55,12 +54,12 @@ class Finder(Protocol):
 
     def find(self, view: VisibleEvents) -> Found:
         """Return what it finds for the view's cue."""
-        ...
 
 
-def first_of_each(rows: IntArray, scores: npt.NDArray[np.float64]) -> Found:
-    """Keep the best place of each row, and drop nodes of no event."""
-    known = rows >= 0
+def first_of_each(view: VisibleEvents, rows: IntArray, scores: Column) -> Found:
+    """Keep the best place of each row, and drop nodes of no event, and of none that is visible."""
+    known = np.flatnonzero(rows >= 0)
+    known = known[view.visible[rows[known]]]
     rows, scores = rows[known], scores[known]
     ordered = np.sort(rows)
     if not (ordered[1:] == ordered[:-1]).any():
@@ -89,12 +88,12 @@ class Dense:
         wanted = pool = view.pool(self.pool)
         while True:
             ids, distances = view.index.search(view.vector, wanted, where=view.scope.wide)
-            found = first_of_each(view.corpus.rows_of_nodes(ids), view.to_similarity(distances))
-            shown = view.visible[found.rows]
+            rows = view.corpus.rows_of_nodes(ids)
+            found = first_of_each(view, rows, view.to_similarity(distances))
             # Aliases of one event, what was put away where failures are asked for too, and sources
             # that are left out take places: look further until there are enough.
-            if int(shown.sum()) >= pool or len(ids) < wanted:
-                return Found(found.rows[shown][:pool], found.scores[shown][:pool])
+            if len(found.rows) >= pool or len(ids) < wanted:
+                return Found(found.rows[:pool], found.scores[:pool])
             wanted *= 2
 
 
@@ -157,21 +156,21 @@ class Words:
 
 def _at_named_time(view: VisibleEvents, pool: int) -> Found:
     rows = np.flatnonzero(view.visible)
-    days = days_from(view.question.dates, view.timestamps[rows], longer=True)
+    days = days_from(view.question.dates, view.corpus.timestamps[rows], longer=True)
     rows = rows[days <= HALF_A_DAY]
-    order = np.lexsort((rows, view.timestamps[rows]))[::-1][: view.pool(pool)]
+    order = np.lexsort((rows, view.corpus.timestamps[rows]))[::-1][: view.pool(pool)]
     return Found(rows[order], 1.0 / np.arange(1, len(order) + 1))
 
 
 def _by_idf(view: VisibleEvents, held: Sequence[IntArray], pool: int) -> Found:
     """Rank by the share of idf of the words whose holders are given; the shorter first."""
     idf, most = [view.idf(len(rows)) for rows in held], view.pool(pool)
-    return Found(*recall_columns.best_by_idf(held, idf, view.visible, view.lengths, most))
+    return Found(*recall_columns.best_by_idf(held, idf, view.visible, view.corpus.lengths, most))
 
 
 def _newest(view: VisibleEvents, words: Sequence[str], pool: int) -> Found:
-    scope = view.scope
-    events = view.corpus.record.newest_holding(words, view.pool(pool), scope.sql, scope.values)
+    sql, values = asker_sql(view.scope.asker)
+    events = view.corpus.record.newest_holding(words, view.pool(pool), sql, values)
     rows = view.corpus.rows_of(np.array(events, dtype=np.int64))
     rows = rows[(rows >= 0) & view.visible[rows]]
     return Found(rows, 1.0 / np.arange(1, len(rows) + 1))
@@ -207,10 +206,9 @@ class Graph:
         )
         nodes = np.array([hit.node for hit in hits], dtype=np.int64)
         rows = view.corpus.rows_of_nodes(nodes)
-        found = first_of_each(rows, np.array([hit.score for hit in hits]))
-        shown = view.visible[found.rows]
         paths = {row: hit.path for row, hit in zip(rows.tolist(), hits, strict=True) if hit.path}
-        return Found(found.rows[shown], found.scores[shown], paths)
+        found = first_of_each(view, rows, np.array([hit.score for hit in hits]))
+        return found._replace(paths=paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +274,8 @@ class Aliases:
             return NOTHING
         where = view.scope.where._replace(ids=nodes)
         ids, distances = view.index.search(view.vector, min(4 * self.pool, len(nodes)), where=where)
-        found = first_of_each(view.corpus.rows_of_nodes(ids), view.to_similarity(distances))
+        rows = view.corpus.rows_of_nodes(ids)
+        found = first_of_each(view, rows, view.to_similarity(distances))
         return Found(found.rows[: self.pool], found.scores[: self.pool])
 
 
@@ -298,11 +297,11 @@ class Recent:
     def find(self, view: VisibleEvents) -> Found:
         """Take the latest by timestamp, up to the time of the cue."""
         rows = np.flatnonzero(view.visible)
-        rows = rows[view.timestamps[rows] <= view.now]
+        rows = rows[view.corpus.timestamps[rows] <= view.now]
         if self.least_salience > 0.0:
             salience = np.nan_to_num(view.corpus.salience[rows], nan=0.0)
             rows = rows[salience >= self.least_salience]
-        times = view.timestamps[rows]
+        times = view.corpus.timestamps[rows]
         if len(rows) > self.pool:
             newest = np.argpartition(times, -self.pool)[-self.pool :]
             rows, times = rows[newest], times[newest]
@@ -320,7 +319,7 @@ def joined(
     net: int,
     reach: int,
     kinds: Sequence[str],
-) -> tuple[IntArray, npt.NDArray[np.float64]]:
+) -> tuple[IntArray, Column]:
     """Return what sources found, and what stands beside it, with what each says of it.
 
     Parameters
@@ -408,9 +407,7 @@ class UserSource:
         ]
         by_event = corpus.rows_of(named)
         rows = np.where(by_event >= 0, by_event, by_node)
-        found = first_of_each(rows, np.array([hit.score for hit in hits], dtype=np.float64))
-        shown = view.visible[found.rows]
-        return Found(found.rows[shown], found.scores[shown])
+        return first_of_each(view, rows, np.array([hit.score for hit in hits], dtype=np.float64))
 
 
 BUILT_IN: Mapping[str, Finder] = {

@@ -8,26 +8,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from cvx.cue import PlainQuestion
 from cvx.errors import InvalidInputError
 from cvx.index import RawIndex, recall_columns
-from cvx.recall.corpus import Corpus
+from cvx.recall.corpus import Corpus, Kind
 from cvx.recall.corpus_indexes import title_key
-from cvx.recall.question import Question
+from cvx.recall.question import AnyQuestion
 from cvx.store.namespaces import check_namespace, narrowed, visible_spaces, visible_sql
 from cvx.store.rows import event_context
-from cvx.types import DEFAULT_NAMESPACE, Cue, Edge, Filter, IntArray, Vector
-
-Mask = npt.NDArray[np.bool_]
+from cvx.types import DEFAULT_NAMESPACE, Column, Cue, Edge, Filter, IntArray, Mask, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +87,17 @@ _OF_RECORD = ("kind", "source", "metadata", "min_trust")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """An asker's permissions and filters as an index filter, SQL and masks.
+    """An asker's permissions and filters as an index filter and masks.
 
     Parameters
     ----------
+    asker : Asker
+        Whose they are; `asker_sql` says them as SQL.
     where : Filter
         For the index; ``ids`` are nodes.
     wide : Filter
         The same without a list of ids that says which sources are left out: for a search whose
         results are held against ``visible`` (rfc 0072).
-    sql : str
-        A condition over the columns of ``events``.
-    values : list
-        For its placeholders.
     readable : ndarray of shape (n,), bool
         Over the rows of the corpus: what the asker may know of.
     visible : ndarray of shape (n,), bool
@@ -113,10 +106,9 @@ class Scope:
         How many rows are readable.
     """
 
+    asker: Asker
     where: Filter
     wide: Filter
-    sql: str
-    values: list[object]
     readable: Mask
     visible: Mask
     size: int
@@ -139,7 +131,7 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
     visible = np.zeros(len(corpus), dtype=bool)
     failing = visible[:0]
     for where in asker.where:
-        _check_range("since", _time(where.since), "until", _time(where.until))
+        _check_range("since", where.since, "until", where.until)
         _check_range("min_reward", where.min_reward, "max_reward", where.max_reward)
         asked = spaces if where.namespaces is None else narrowed(spaces, where.namespaces)
         which = tuple(asked), _RECALLABLE[where.outcome or asker.outcome]
@@ -152,7 +144,6 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
         if where._replace(namespaces=None, outcome=None) != Filter():
             base = _narrowed(corpus, base, corpus.span(*which), where)
         visible = base if len(asker.where) == 1 else visible | base
-    sql, values = _sql(asker)
     outcomes = {where.outcome or asker.outcome for where in asker.where}
     recallable = _RECALLABLE[outcomes.pop()] if len(outcomes) == 1 else None
     readable = corpus.base_mask(tuple(spaces), recallable)
@@ -169,13 +160,13 @@ def scope_of(corpus: Corpus, asker: Asker) -> Scope:
         # Most of what would be found was left out again.
         wide = inside
     size = int(np.count_nonzero(readable))
-    found = Scope(inside, wide, sql, values, readable, visible, size)
+    found = Scope(asker, inside, wide, readable, visible, size)
     if asker.where == _ANYTHING:
         corpus.scopes[plain] = found
     return found
 
 
-def _check_range(low: str, least: float | None, high: str, most: float | None) -> None:
+def _check_range(low: str, least: Any, high: str, most: Any) -> None:
     if least is not None and most is not None and least > most:
         raise InvalidInputError(f"{low} {least} lies above {high} {most}: give them in order")
 
@@ -184,9 +175,11 @@ def _narrowed(corpus: Corpus, base: Mask, span: slice, where: Filter) -> Mask:
     """Return which rows of a mask, all of which lie in a span, pass a filter."""
     visible = base.copy()
     inside = visible[span]
-    until = _time(where.until)
+    # Times of a checked filter are numbers.
+    since: Any = where.since
+    until: Any = where.until
     for column, least, most in (
-        (corpus.timestamps, _time(where.since), None if until is None else until - 1),
+        (corpus.timestamps, since, None if until is None else until - 1),
         (corpus.rewards, where.min_reward, where.max_reward),
     ):
         if least is not None:
@@ -196,8 +189,9 @@ def _narrowed(corpus: Corpus, base: Mask, span: slice, where: Filter) -> Mask:
     for numbers, chosen in ((corpus.entities, where.entities), (corpus.event_ids, where.ids)):
         if chosen is not None:
             inside &= np.isin(numbers[span], _integers(chosen))
-    condition, values = _record_sql(where)
-    if condition:
+    told = [*_record_conditions(where)]
+    if told:
+        condition, values = _joined(told)
         mask = np.zeros(len(corpus), dtype=bool)
         found = corpus.record.query(f"SELECT event_id FROM events WHERE {condition}", values)
         mask[corpus.rows_of([event for (event,) in found])] = True
@@ -205,45 +199,43 @@ def _narrowed(corpus: Corpus, base: Mask, span: slice, where: Filter) -> Mask:
     return visible
 
 
-def _time(value: int | datetime | None) -> int | None:
-    """Return a time of a checked filter, in which datetimes are numbers."""
-    assert not isinstance(value, datetime)
-    return value
-
-
 def _integers(chosen: Any) -> IntArray:
     return np.array([int(number) for number in chosen], dtype=np.int64)
 
 
-def _record_sql(where: Filter) -> tuple[str, list[object]]:
-    """Return what only the record can tell, as a condition over the columns of ``events``."""
-    parts, values = list[str](), list[object]()
-    if where.tags is not None:
-        parts += ["EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"] * len(where.tags)
-        values += where.tags
-        if not len(where.tags):
-            parts.append("false")
+Condition: TypeAlias = tuple[str, list[object]]
+"""A condition over the columns of ``events``, and the values for its placeholders."""
+_AMONG = "{} IN (SELECT value FROM json_each(?))"
+
+
+def _joined(conditions: Iterable[Condition]) -> Condition:
+    """Return all of some conditions as one."""
+    listed = [*conditions]
+    return " AND ".join(one for one, _ in listed) or "true", [v for _, own in listed for v in own]
+
+
+def _record_conditions(where: Filter) -> Iterator[Condition]:
+    """Yield what only the record can tell."""
+    for tag in () if where.tags is None else where.tags:
+        yield "EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", [tag]
+    if where.tags is not None and not len(where.tags):
+        yield "false", []
     for column, chosen in (("kind", where.kind), ("source", where.source)):
         if chosen is not None:
-            parts.append(f"{column} IN (SELECT value FROM json_each(?))")
-            values.append(json.dumps(list(chosen)))
+            yield _AMONG.format(column), [json.dumps(list(chosen))]
     if where.min_trust is not None:
-        parts.append("trust >= ?")
-        values.append(where.min_trust)
+        yield "trust >= ?", [where.min_trust]
     for key, asked in (where.metadata or {}).items():
-        conditions = asked if isinstance(asked, Mapping) else {"is": asked}
-        for how, limit in conditions.items():
-            part, wanted = _metadata_sql(how, limit)
-            parts.append(part)
-            values += [key, *wanted]
-    return " AND ".join(parts), values
+        for how, limit in (asked if isinstance(asked, Mapping) else {"is": asked}).items():
+            condition, wanted = _metadata_sql(how, limit)
+            yield condition, [key, *wanted]
 
 
 _AT_KEY = "EXISTS (SELECT 1 FROM json_each(metadata) AS m WHERE m.key = ?"
 _SIGNS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
-def _metadata_sql(how: str, limit: Any) -> tuple[str, list[object]]:
+def _metadata_sql(how: str, limit: Any) -> Condition:
     """Return one condition on the value under a key, which comes first among its placeholders.
 
     What is of another type than a limit is neither above nor below it.
@@ -267,30 +259,32 @@ def _metadata_sql(how: str, limit: Any) -> tuple[str, list[object]]:
 _KIND = "CASE {0}.type WHEN 'integer' THEN 'real' ELSE {0}.type END"
 
 
-def ways_sql(asker: Asker) -> tuple[str, list[object]]:
+def ways_sql(asker: Asker) -> Condition:
     """Return what passes one of the asker's filters, as a condition over ``events``."""
     each = [
-        _filter_sql(where, _RECALLABLE[where.outcome or asker.outcome], asker.left_out(where))
+        _joined(
+            _conditions(where, _RECALLABLE[where.outcome or asker.outcome], asker.left_out(where))
+        )
         for where in asker.where
     ]
     ways = " OR ".join(f"({condition})" for condition, _ in each) or "false"
     return f"({ways})", [value for _, some in each for value in some]
 
 
-def _sql(asker: Asker) -> tuple[str, list[object]]:
+def asker_sql(asker: Asker) -> Condition:
+    """Return what an asker may see, as a condition over ``events``."""
     sql, values = visible_sql(asker.namespace, asker.also)
     sql += " AND state = 'active' AND node IS NOT NULL"
     ways, more = ways_sql(asker)
     return f"{sql} AND {ways}", [*values, *more]
 
 
-def _filter_sql(
+def _conditions(
     where: Filter, recallable: bool | None, left_out: Collection[str]
-) -> tuple[str, list[object]]:
-    parts, values = ["true"], list[object]()
+) -> Iterator[Condition]:
+    """Yield all that a filter asks for."""
     if recallable is not None:
-        parts.append("recallable = ?")
-        values.append(int(recallable))
+        yield "recallable = ?", [int(recallable)]
     for column, sign, value in (
         ("timestamp", ">=", where.since),
         ("timestamp", "<", where.until),
@@ -298,20 +292,15 @@ def _filter_sql(
         ("reward", "<=", where.max_reward),
     ):
         if value is not None:
-            parts.append(f"{column} {sign} ?")
-            values.append(value)
+            yield f"{column} {sign} ?", [value]
     for column, chosen in (("entity", where.entities), ("event_id", where.ids)):
         if chosen is not None:
-            parts.append(f"{column} IN (SELECT value FROM json_each(?))")
-            values.append(str(_integers(chosen).tolist()))
+            yield _AMONG.format(column), [str(_integers(chosen).tolist())]
     if where.namespaces is not None:
-        parts.append("namespace IN (SELECT value FROM json_each(?))")
-        values.append(json.dumps(list(where.namespaces)))
+        yield _AMONG.format("namespace"), [json.dumps(list(where.namespaces))]
     if left_out:
-        parts.append("source NOT IN (SELECT value FROM json_each(?))")
-        values.append(json.dumps([*left_out]))
-    condition, told = _record_sql(where)
-    return " AND ".join([*parts, *filter(None, [condition])]), [*values, *told]
+        yield f"NOT {_AMONG.format('source')}", [json.dumps([*left_out])]
+    yield from _record_conditions(where)
 
 
 _SAMPLE, _MANY = 128, 10_000
@@ -324,10 +313,6 @@ def drawn(among: IntArray, most: int) -> IntArray:
         # To shuffle a million of them would take longer than the recall.
         among = among[random.choice(len(among), most, replace=False, shuffle=False)]
     return random.permutation(among)[:most]
-
-
-AnyQuestion: TypeAlias = Question | PlainQuestion
-"""What a reader makes of a cue: taken apart, or as two texts."""
 
 
 class VisibleEvents:
@@ -359,10 +344,16 @@ class VisibleEvents:
     """
 
     question: AnyQuestion
-    vector: Vector | None
 
     def __init__(
-        self, corpus: Corpus, index: RawIndex, scope: Scope, cue: Cue, now: int, k: int
+        self,
+        corpus: Corpus,
+        index: RawIndex,
+        scope: Scope,
+        cue: Cue,
+        now: int,
+        k: int,
+        pending: Mapping[int, int],
     ) -> None:
         self.corpus = corpus
         self.index = index
@@ -374,58 +365,17 @@ class VisibleEvents:
         self.cue = cue
         self.now = now
         self.k = k
-        self.pending: Mapping[int, int] = {}
-        self.vector = cue.vector
+        self.pending = pending
+        self.vector: Vector | None = cue.vector
+        # Which rows may come back; which the asker may know of, whatever its filter; how many.
+        self.visible, self.readable = scope.visible, scope.readable
         self.size = scope.size
+        # The rows that hold a word, by each word that was looked up; see `holders_of`.
+        self.held: dict[str, IntArray | None] = {}
 
     def pool(self, least: int) -> int:
         """Return how many candidates a source looks for: three for each hit, or ``least``."""
         return max(least, 3 * self.k)
-
-    @property
-    def visible(self) -> Mask:
-        """Which rows of the corpus may come back."""
-        return self.scope.visible
-
-    @property
-    def readable(self) -> Mask:
-        """Which rows the asker may know of, whatever its filter; there are ``size`` of them."""
-        return self.scope.readable
-
-    @property
-    def event_ids(self) -> IntArray:
-        """Of all rows."""
-        return self.corpus.event_ids
-
-    @property
-    def entities(self) -> IntArray:
-        """Of all rows."""
-        return self.corpus.entities
-
-    @property
-    def timestamps(self) -> IntArray:
-        """Of all rows."""
-        return self.corpus.timestamps
-
-    @property
-    def sessions(self) -> IntArray:
-        """Codes of the sessions of all rows; see `Timelines`."""
-        return self.corpus.timelines.sessions
-
-    @property
-    def lengths(self) -> IntArray:
-        """Characters of all rows."""
-        return self.corpus.lengths
-
-    @property
-    def asks(self) -> Mask:
-        """Which of all rows hold a question mark."""
-        return self.corpus.asks
-
-    @cached_property
-    def held(self) -> dict[str, IntArray | None]:
-        """The rows that hold a word, by each word that was looked up; see ``holders_of``."""
-        return {}
 
     @cached_property
     def names(self) -> Mapping[str, frozenset[int]]:
@@ -433,17 +383,8 @@ class VisibleEvents:
         return self.corpus.names(tuple(self.scope.where.namespaces or ()))
 
     @property
-    def passages(self) -> bool:
-        """Whether what the asker may know of are passages of documents; see `Corpus.kind`."""
-        return self._kind == "passages"
-
-    @property
-    def statements(self) -> bool:
-        """Whether it is statements that stand alone; see `Corpus.kind`."""
-        return self._kind == "statements"
-
-    @property
-    def _kind(self) -> str:
+    def kind(self) -> Kind:
+        """What the asker may know of; see `Corpus.kind`."""
         return self.corpus.kind(tuple(self.scope.where.namespaces or ()), self.readable)
 
     def window(self, rows: IntArray, reach: int) -> IntArray:
@@ -483,8 +424,8 @@ class VisibleEvents:
 
     def last_used(self, rows: IntArray) -> IntArray:
         """Return when events were used last; what never was, when it happened."""
-        out = self.timestamps[rows].copy()
-        events = self.event_ids[rows].tolist()
+        out = self.corpus.timestamps[rows].copy()
+        events = self.corpus.event_ids[rows].tolist()
         for event, (_, last) in self.corpus.record.used(events).items():
             if last is not None:
                 at = events.index(event)
@@ -493,10 +434,11 @@ class VisibleEvents:
             out[at] = max(out[at], self.pending.get(event, out[at]))
         return out
 
-    def use(self, rows: IntArray) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def use(self, rows: IntArray) -> tuple[Column, Column]:
         """Return how often events were followed, and how often that helped."""
         places = {
-            event_context(event): at for at, event in enumerate(self.event_ids[rows].tolist())
+            event_context(event): at
+            for at, event in enumerate(self.corpus.event_ids[rows].tolist())
         }
         followed, helped = np.zeros(len(rows)), np.zeros(len(rows))
         for context, taken, paid in self.corpus.record.query(
@@ -521,23 +463,19 @@ class VisibleEvents:
         rows = np.array(self.corpus.naming.titles.numbers(title_key(title)), dtype=np.int64)
         return rows[self.readable[rows]]
 
-    def texts(self, rows: IntArray) -> list[str]:
-        """Return the texts of these rows."""
-        return self.corpus.texts(rows)
-
-    def to_similarity(self, distances: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    def to_similarity(self, distances: Vector) -> Column:
         """Turn distances of the index's metric into similarities."""
         far = distances.astype(np.float64)
         return 1.0 / (1.0 + far) if self.index.metric == "l2" else 1.0 - far
 
-    def to_distance(self, similarity: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def to_distance(self, similarity: Column) -> Column:
         """Turn similarities back into distances; inf for NaN."""
         if self.index.metric != "l2":
             return np.where(np.isnan(similarity), np.inf, 1.0 - similarity)
         far = np.full(similarity.shape, np.inf)
         return np.asarray(np.divide(1.0, similarity, out=far, where=similarity > 0.0) - 1.0)
 
-    def similarity(self, rows: IntArray) -> npt.NDArray[np.float64]:
+    def similarity(self, rows: IntArray) -> Column:
         """Return how similar rows are to the cue, exactly.
 
         Parameters

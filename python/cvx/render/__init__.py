@@ -3,7 +3,7 @@
 Escaping stands below, in `cvx.escaping`, since errors and reprs need it too.
 """
 
-from cvx.render.block import Entry, Renderer, calendar_time, entries_of, kind_of
+from cvx.render.block import Entry, Renderer, entries_of, kind_of
 from cvx.render.packing import Budget, Fitted, first_within, fit
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "Entry",
     "Fitted",
     "Renderer",
-    "calendar_time",
     "entries_of",
     "first_within",
     "fit",

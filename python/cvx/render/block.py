@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
-from cvx.dates import day_told, relative_dates
+from cvx.dates import calendar_time, day_told, relative_dates
 from cvx.escaping import quoted, quoted_line, unquoted
 from cvx.store.prompt_injection import ORDER, REMARK
 from cvx.types import Clock, Event
@@ -186,17 +185,15 @@ class Renderer:
         return {"microseconds": 1_000_000, "seconds": 1}.get(self.clock)
 
     def _remarks(self, event: Event) -> list[str]:
-        kind = kind_of(event)
-        remarks: list[str] = [] if kind == "episodic" else [kind]
-        if event.kind.casefold() in _INFERRED or event.metadata.get("inferred"):
-            remarks.append("previously inferred")
-        if event.source:
-            remarks.append(f"source {_word(event.source)}")
-        if event.trust < 1.0:
-            remarks.append(f"trust {event.trust:.2f}")
-        if ORDER in event.tags:
-            remarks.append(REMARK)
-        return remarks
+        kind, label = kind_of(event), event.kind.casefold()
+        told = {
+            kind: kind != "episodic",
+            "previously inferred": label in _INFERRED or event.metadata.get("inferred"),
+            f"source {_word(event.source)}": event.source,
+            f"trust {event.trust:.2f}": event.trust < 1.0,
+            REMARK: ORDER in event.tags,
+        }
+        return [remark for remark, holds in told.items() if holds]
 
     def _when(self, event: Event) -> str:
         turn = event.metadata.get("turn")
@@ -209,22 +206,6 @@ class Renderer:
             return f"at {event.timestamp}"
         # Midnight to the minute is a day without a time.
         return then.strftime("%Y-%m-%d" if (then.hour, then.minute) == (0, 0) else "%Y-%m-%d %H:%M")
-
-
-def calendar_time(timestamp: int, a_second: int = 1_000_000) -> datetime | None:
-    """Return a moment since 1970-01-01 UTC, None where the calendar has none such.
-
-    Parameters
-    ----------
-    timestamp : int
-        Any.
-    a_second : int, default 1,000,000
-        Timestamps a second.
-    """
-    try:
-        return datetime.fromtimestamp(timestamp / a_second, UTC)
-    except (OverflowError, ValueError, OSError):
-        return None
 
 
 def entries_of(text: str) -> list[tuple[str, ...]]:

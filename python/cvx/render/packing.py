@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -20,7 +21,6 @@ Summarise: TypeAlias = Callable[[Sequence[str], int], str]
 _SENTENCE = re.compile(r"[^.!?\n\u3002]+[.!?\u3002]*")
 _WORD = re.compile(r"\w+")
 _SHORTEST = 24
-_ROUNDS = 12
 CHARACTERS_A_TOKEN = 8
 """So many at the most, whatever counts the tokens."""
 _MISSES = 8
@@ -222,27 +222,21 @@ class _Packer:
 
     def _excerpt(self, event: Event) -> Entry | None:
         """Find the greatest length to which a text may be cut; None where the least is too much."""
-        tokens, best = self._budget.tokens, None
+        tokens = self._budget.tokens
         ranked = RankedSentences(event.text, self._sought)
+        lengths = range(
+            _SHORTEST, max(_SHORTEST, min(len(event.text), CHARACTERS_A_TOKEN * tokens))
+        )
         for room in (tokens // 2, tokens) if len(self._events) > 1 else (tokens,):
-            most = min(len(event.text), CHARACTERS_A_TOKEN * tokens)
-            low, high = _SHORTEST, max(_SHORTEST, most)
+
+            def too_long(length: int, room: int = room) -> bool:
+                return not self._fits(self._renderer.entry(event, ranked.excerpt(length)), room)
+
             # The least first: where that does not fit, nothing longer does.
-            length = low
-            for _ in range(_ROUNDS):
-                entry = self._renderer.entry(event, ranked.excerpt(length))
-                if self._fits(entry, room):
-                    best, low = entry, length
-                elif best is None:
-                    break
-                else:
-                    high = length
-                if high - low <= 1:
-                    break
-                length = (low + high + 1) // 2
-            if best is not None:
-                break
-        return best
+            if not too_long(_SHORTEST):
+                fitting = bisect_left(lengths, x=True, lo=1, key=too_long)
+                return self._renderer.entry(event, ranked.excerpt(_SHORTEST + fitting - 1))
+        return None
 
 
 class RankedSentences:
