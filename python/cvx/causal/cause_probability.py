@@ -351,59 +351,65 @@ class PairModel:
         # A word that no candidate has is as rare as can be.
         idf: defaultdict[str, float] = defaultdict(lambda: 1.0)
         idf.update((word, 1.0 - math.log(1.0 + count) / most) for word, count in seen.items())
-        columns: dict[str, Floats] = {}
         steps = np.array([one.steps for one in pool])
-        columns["near"] = np.log1p(np.minimum(steps, _FARTHEST))
-        columns["next"] = np.array([one.steps < 1.0 for one in pool], np.float64)
-        columns["together"] = np.array([one.together for one in pool], np.float64)
+        newer = steps[None, :] < steps[:, None]
         cosines = _scored(effect, pool, np.matmul)
-        columns["likeness"] = np.clip(cosines, 0, None)
-        columns["likeness among"] = _among(cosines)
-        columns["likest"] = _part(cosines)
+        likest = _part(cosines)
         whole = _sum(own.stems, idf)
         size = np.array([_sum(one.stems, idf) for one in theirs])
         both = np.array([_sum(one.stems & own.stems, idf) for one in theirs])
         shared = _share(both, np.minimum(size, whole))
-        columns["shared words"], columns["shared among"] = shared, _among(shared)
-        tie = np.nan_to_num(columns["likest"]) + _part(shared)
-        newer = steps[None, :] < steps[:, None]
+        tie = np.nan_to_num(likest) + _part(shared)
         alike = tie[None, :] >= 0.8 * tie[:, None]
-        columns["newer alike"] = np.log1p((newer & alike).sum(axis=1))
         latest, only = _holders(theirs, own.stems, steps, idf)
-        columns["latest of it"], columns["only one of it"] = latest, only
-        columns["names"] = np.array([_names(one, own, idf) for one in theirs])
         said = np.array([_said(own.backward, one.stems, idf) for one in theirs])
-        columns["says it"] = said
-        columns["says another"] = np.where(own.backward is not None, max(said.max(), 0.3) - said, 0)
-        columns["says onward"] = np.array([_said(one.onward, own.stems, idf) for one in theirs])
         met = self._known_words(effect.text, pool)
-        columns["known words"], columns["known among"] = met, _among(met)
         heads = self._heads(effect, pool, embedder)
-        columns["heads"], columns["heads among"] = heads, _among(heads)
-        columns["like known"], columns["unlike known"] = transfer(effect, pool, known)
-        columns["followed"] = np.log1p([one.followed for one in pool])
-        columns["failed"] = np.log1p([one.failed for one in pool])
+        like_known, unlike_known = transfer(effect, pool, known)
         common = np.array([_common(one.tokens, own.tokens) for one in theirs])
-        columns["words in common"] = common
-        columns["says again"] = (common > _SAYS_AGAIN).astype(np.float64)
-        columns["stems in common"] = _share(both, size + whole - both)
-        columns["lasting"] = np.array([one.lasting and not own.lasting for one in theirs], float)
-        columns["regularly"] = np.array(
-            [one.followed / (one.followed + one.failed + 1.0) for one in pool]
-        )
-        columns["candidates"] = np.full(len(pool), np.log(len(pool)))
         trouble = np.array([one.trouble for one in theirs])
-        columns["trouble"] = trouble
-        columns["trouble of effect"] = np.full(len(pool), own.trouble)
-        columns["trouble of both"] = np.minimum(trouble, own.trouble)
-        columns["newer trouble"] = np.log1p((newer & (trouble > 0)).sum(axis=1))
-        columns["trouble around"] = np.full(len(pool), float((trouble > 0).mean()))
         forms = Counter(words.form for words in theirs)
-        columns["twins"] = np.log([float(forms[words.form]) for words in theirs])
-        own_length = len(own.stems)
-        columns["length"] = np.log1p([min(len(one.stems), own_length) for one in theirs])
-        for a, b in CROSSED:
-            columns[f"{a} x {b}"] = columns[a] * columns[b]
+        columns = {
+            "near": np.log1p(np.minimum(steps, _FARTHEST)),
+            "next": np.array([one.steps < 1.0 for one in pool], np.float64),
+            "together": np.array([one.together for one in pool], np.float64),
+            "likeness": np.clip(cosines, 0, None),
+            "likeness among": _among(cosines),
+            "likest": likest,
+            "shared words": shared,
+            "shared among": _among(shared),
+            "newer alike": np.log1p((newer & alike).sum(axis=1)),
+            "names": np.array([_names(one, own, idf) for one in theirs]),
+            "says it": said,
+            "says another": np.where(own.backward is not None, max(said.max(), 0.3) - said, 0),
+            "says onward": np.array([_said(one.onward, own.stems, idf) for one in theirs]),
+            "known words": met,
+            "known among": _among(met),
+            "heads": heads,
+            "heads among": _among(heads),
+            "like known": like_known,
+            "unlike known": unlike_known,
+            "followed": np.log1p([one.followed for one in pool]),
+            "failed": np.log1p([one.failed for one in pool]),
+            "twins": np.log([float(forms[words.form]) for words in theirs]),
+            "length": np.log1p([min(len(one.stems), len(own.stems)) for one in theirs]),
+            "latest of it": latest,
+            "only one of it": only,
+            "words in common": common,
+            "says again": (common > _SAYS_AGAIN).astype(np.float64),
+            "stems in common": _share(both, size + whole - both),
+            "lasting": np.array([one.lasting and not own.lasting for one in theirs], float),
+            "regularly": np.array(
+                [one.followed / (one.followed + one.failed + 1.0) for one in pool]
+            ),
+            "candidates": np.full(len(pool), np.log(len(pool))),
+            "trouble": trouble,
+            "trouble of effect": np.full(len(pool), own.trouble),
+            "trouble of both": np.minimum(trouble, own.trouble),
+            "newer trouble": np.log1p((newer & (trouble > 0)).sum(axis=1)),
+            "trouble around": np.full(len(pool), float((trouble > 0).mean())),
+        }
+        columns |= {f"{a} x {b}": columns[a] * columns[b] for a, b in CROSSED}
         return np.stack([columns[name] for name in NAMES], axis=1)
 
     def parts(self, rows: Floats, family: str, *, alone: bool = False) -> tuple[Floats, Floats]:
