@@ -14,7 +14,6 @@ from benches.causal.generated_crises import Recipe
 from benches.causal.known_rules import Given, similarity, tcmf
 from benches.causal.scenarios import Geometry
 from cvx.causal.fusion import Ancestors, Candidates, interleave, likely_links, witnesses
-from cvx.errors import InvalidInputError
 
 
 def drawn(seed: int, n: int = 15, a: int = 4, dim: int = 5) -> tuple[Candidates, Ancestors]:
@@ -210,8 +209,6 @@ def test_the_degrees_of_missing_all_give_a_ranking() -> None:
     order = np.argsort(-(memories.recency + memories.importance)).tolist()
     for ancestors in (events, events.part(slice(0))):
         assert [one.candidate for one in interleave(blind, ancestors)] == order
-    with pytest.raises(InvalidInputError, match="floor"):
-        interleave(memories, events, floor=2.0)
 
 
 def rule(case: Given) -> list[int]:

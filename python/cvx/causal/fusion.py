@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from cvx.arguments import among, check_fields, number
-from cvx.errors import InvalidInputError, InvalidVectorError
+from cvx.errors import InvalidVectorError
 from cvx.scoring.scorer import score_columns
 from cvx.types import Vector
 
@@ -38,12 +38,6 @@ class Candidates:
     recency: npt.NDArray[np.floating]
     importance: npt.NDArray[np.floating]
 
-    def __post_init__(self) -> None:
-        columns = {name: getattr(self, name) for name in _EPISODIC}
-        _check_rows(self.vectors, columns)
-        for name, column in columns.items():
-            _check_range(name, column)
-
     def __len__(self) -> int:
         return len(self.vectors)
 
@@ -68,15 +62,6 @@ class Ancestors:
     depths: npt.NDArray[np.int64]
     weights: npt.NDArray[np.floating]
     times: npt.NDArray[np.int64]
-
-    def __post_init__(self) -> None:
-        columns = {"depths": self.depths, "weights": self.weights, "times": self.times}
-        _check_rows(self.vectors, columns)
-        _check_range("weights", self.weights)
-        if len(self.depths) and self.depths.min() < 1:
-            raise InvalidInputError(
-                f"a depth is {self.depths.min()}: a direct cause has depth 1, deeper ones more"
-            )
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -136,23 +121,6 @@ def likeness(memories: Vector, events: Vector) -> Floats:
     cosines[~memories.any(axis=1)] = np.nan
     cosines[:, ~events.any(axis=1)] = np.nan
     return cosines
-
-
-def _check_rows(vectors: Vector, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-    if vectors.ndim != 2:
-        raise InvalidVectorError(f"vectors have shape {vectors.shape}: give a matrix, a row each")
-    for name, column in columns.items():
-        if column.shape != (len(vectors),):
-            raise InvalidInputError(
-                f"{name} has shape {column.shape}, vectors have {len(vectors)} rows: give one "
-                "value a row"
-            )
-
-
-def _check_range(name: str, column: npt.NDArray[np.floating]) -> None:
-    # Written so that NaN is refused too.
-    if not np.all((column >= 0) & (column <= 1)):
-        raise InvalidInputError(f"{name} holds values outside [0, 1]: scale or clamp them")
 
 
 DepthWeight: TypeAlias = Literal["proximate", "root", "flat"]
@@ -362,8 +330,6 @@ def interleave(
 
     Raises
     ------
-    InvalidInputError
-        A floor outside its bounds.
     InvalidVectorError
         Vectors of two spaces.
 
@@ -377,7 +343,6 @@ def interleave(
     >>> [(one.candidate, one.arm) for one in interleave(memories, root)]
     [(2, 'causal'), (1, 'causal'), (0, 'relevance')]
     """
-    number(-1.0, 1.0)("floor", floor)
     most = len(candidates) if k is None else k
     live = np.flatnonzero(ancestors.weights > 0)
     surest_first = live[
@@ -452,11 +417,6 @@ def likely_links(events: Ancestors, known: Ancestors, event: Vector | None = Non
     chain = [*known.vectors]
     times = known.times.tolist()
     if event is not None:
-        if event.shape != (events.vectors.shape[1],):
-            raise InvalidVectorError(
-                f"event has shape {event.shape}, the fallback {events.vectors.shape[1]} "
-                "dimensions: embed both with the same model"
-            )
         chain.append(event)
         times.append(np.iinfo(np.int64).max)
     tie = np.full(len(events), -np.inf)
