@@ -110,7 +110,7 @@ class Surroundings:
 
     def of(self, effect: Event) -> Setting:
         """Return the latest and the most similar events that are no later than an event."""
-        index, (vector,) = self._index(), _units([effect])
+        index, vector = self._index(), _unit(effect.vector)
         self._read = {}
         until = effect.timestamp + 1
         similar = [] if vector is None else self._near(index, effect, _SIMILAR, effect, until)
@@ -130,12 +130,12 @@ class Surroundings:
         pool = [
             Told(
                 one.text,
-                place,
+                _unit(one.vector),
                 float(steps[one.id]),
                 one.timestamp == effect.timestamp,
                 *counted.get(one.id, (0.0, 0.0)),
             )
-            for one, place in zip(order, _units(order), strict=True)
+            for one in order
         ]
         known = None if vector is None else self._known(index, effect, similar)
         return Setting(Told(effect.text, vector), tuple(order), tuple(pool), known)
@@ -189,11 +189,15 @@ class Surroundings:
         others = [one for one in similar if one != effect.id]
         nodes = [own[0] for own in self.record.nodes_of_events(others).values()]
         links = self.record.links_of(nodes, incoming=True) if nodes else []
+
+        def unit_at(node: int) -> Vector | None:
+            return _unit(index.vector(node) if node in index else None)
+
         ends = [
             (a, b)
             for link in links
             if link.kind == "caused" and state_of(link) in ("stated", "confirmed")
-            for a, b in [(_vector(index, link.from_node), _vector(index, link.to_node))]
+            for a, b in [(unit_at(link.from_node), unit_at(link.to_node))]
             if a is not None and b is not None
         ]
         if not ends:
@@ -244,20 +248,8 @@ class Surroundings:
         return [own.timestamp for own in found if own is one or words_of(own.text).form == form]
 
 
-def _units(events: Sequence[Event]) -> list[Vector | None]:
-    """Vectors of length 1; None where there is none, or none with a direction."""
-    out: list[Vector | None] = [None] * len(events)
-    there = [at for at, one in enumerate(events) if one.vector is not None]
-    if there:
-        rows = np.stack([one.vector for at in there if (one := events[at]).vector is not None])
-        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        for at, row, length in zip(there, rows, lengths.tolist(), strict=True):
-            out[at] = row / np.float32(length) if length else None
-    return out
-
-
-def _vector(index: RawIndex, node: int) -> Vector | None:
-    row = index.vector(node) if node in index else None
+def _unit(row: Vector | None) -> Vector | None:
+    """A vector of length 1; None where there is none, or none with a direction."""
     length = 0.0 if row is None else float(np.sqrt(row @ row))
     return None if row is None or length == 0.0 else np.asarray(row / np.float32(length))
 
