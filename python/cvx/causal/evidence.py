@@ -380,32 +380,3 @@ def granger(cause: npt.ArrayLike, effect: npt.ArrayLike, max_lag: int = 4) -> Gr
     found = {lag: float(result[0]["ssr_ftest"][1]) for lag, result in tests.items()}
     best = min(found, key=lambda lag: found[lag])
     return Granger(min(1.0, found[best] * len(found)), int(best))
-
-
-def evidence_of_series(
-    cause: npt.ArrayLike,
-    effect: npt.ArrayLike,
-    evidence: Evidence | None = None,
-    *,
-    max_lag: int = 4,
-    alpha: float = 0.05,
-    cases: float = 5.0,
-) -> Evidence:
-    """Add Granger's test to evidence; what it cannot show is no evidence against a link.
-
-    Parameters
-    ----------
-    cause, effect, max_lag
-        As for ``granger``.
-    evidence : Evidence, optional
-        What is known already.
-    alpha : float, default 0.05
-        From this p value up nothing is added.
-    cases : float, default 5.0
-        How many cases a test counts for, times 1 - p.
-    """
-    made, test = evidence or Evidence(), granger(cause, effect, max_lag)
-    if test.p >= alpha:
-        return made
-    note = f"p = {test.p:.2g} at lag {test.lag}"
-    return made.add("granger", supports=cases * (1.0 - test.p), note=note)
