@@ -20,6 +20,7 @@ from cvx.cli.console import (
     note,
     opened,
     progress,
+    tell,
     timestamp_of,
 )
 from cvx.escaping import one_line
@@ -183,11 +184,12 @@ def compact(store: Store = None, json: Json = False) -> None:
     """
     with opened(store, embeds=False) as memory:
         done = memory.admin.compact()
-    if json:
-        emit({"before": done.before, "after": done.after, "complete": done.complete})
-        return
-    line(f"{done.before:,} bytes before, {done.after:,} after")
-    if not done.complete:
+    tell(
+        {"before": done.before, "after": done.after, "complete": done.complete},
+        f"{done.before:,} bytes before, {done.after:,} after",
+        as_json=json,
+    )
+    if not (done.complete or json):
         note("another process is reading: the log could not be emptied; run it again later")
 
 
@@ -272,22 +274,23 @@ def _texts(given: str) -> list[str]:
 
 
 def _show_saved(saved: Salvaged, target: Path, *, as_json: bool) -> None:
-    if as_json:
-        emit(
-            {
-                "store": str(target),
-                "rows": saved.counts,
-                "wrong": saved.wrong,
-                "broken": list(saved.broken),
-            }
-        )
-        return
-    line(f"saved {counted(sum(saved.counts.values()), 'row')} into {target}")
-    for table in saved.broken:
-        line(f"parts of {table} could not be read")
-    for table, number in saved.wrong.items():
-        if number:
-            line(f"left out {counted(number, 'row')} of {table}: damaged, or of something lost")
+    told = {
+        "store": str(target),
+        "rows": saved.counts,
+        "wrong": saved.wrong,
+        "broken": list(saved.broken),
+    }
+    tell(
+        told,
+        f"saved {counted(sum(saved.counts.values()), 'row')} into {target}",
+        *(f"parts of {table} could not be read" for table in saved.broken),
+        *(
+            f"left out {counted(number, 'row')} of {table}: damaged, or of something lost"
+            for table, number in saved.wrong.items()
+            if number
+        ),
+        as_json=as_json,
+    )
 
 
 _ADVICE = (
