@@ -11,8 +11,9 @@ from typing import Any, Self, SupportsFloat, TypeAlias
 
 import numpy as np
 
-from cvx.arguments import a_flag, one_of, optional, whole, wrong
+from cvx.arguments import a_flag, optional, whole, wrong
 from cvx.errors import InvalidInputError, MissingExtraError
+from cvx.integrations import a_memory
 from cvx.memory import Memory
 from cvx.memory.advice import Advice
 from cvx.memory.episode import RunningEpisode
@@ -30,7 +31,6 @@ Ways: TypeAlias = Sequence[Any] | Callable[[Any, Mapping[str, Any]], Sequence[An
 """Actions, or what returns some from an observation and its info."""
 
 _MOST_NUMBERS = 4096
-_a_memory = one_of(Memory, called="a cvx.Memory, such as Memory.open(folder) returns")
 _some_history = optional(whole(0))
 
 
@@ -137,7 +137,7 @@ class Recorder:
         learn: bool,
         space: Any,
     ) -> None:
-        self.memory, self.learn = _a_memory("memory", memory), a_flag("learn", learn)
+        self.memory, self.learn = a_memory("memory", memory), a_flag("learn", learn)
         self.goal, self.task, self.actions = goal, task, actions
         self.history, self.k = _some_history("history", history), whole(1)("k", k)
         self.space = space
@@ -555,7 +555,7 @@ class MemoryAgent:
         actions: Ways = None,
         history: int | None = None,
     ) -> None:
-        self.memory = _a_memory("memory", memory)
+        self.memory = a_memory("memory", memory)
         self._about: dict[str, Any] = {
             "goal": goal,
             "task": task,

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from cvx.arguments import one_of
 from cvx.errors import InvalidInputError
 from cvx.extras import needs
-from cvx.integrations import by_key
+from cvx.integrations import a_memory, by_key
 from cvx.memory import Memory
 from cvx.types import Event, Filter
 
@@ -38,7 +37,6 @@ Path = tuple[str, ...]
 _KIND = "langgraph item"
 _ITEM = "langgraph"
 """Where in the metadata of an event its item stands, as ``Item`` takes it."""
-_a_memory = one_of(Memory, called="a cvx.Memory, such as Memory.open(folder) returns")
 _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "$eq": lambda value, other: bool(value == other),
     "$ne": lambda value, other: bool(value != other),
@@ -81,7 +79,7 @@ class MemoryStore(BaseStore):
     supports_ttl = False
 
     def __init__(self, memory: Memory, *, fields: Sequence[str] = ("$",)) -> None:
-        self.memory = _a_memory("memory", memory)
+        self.memory = a_memory("memory", memory)
         self.fields = tuple(fields)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:

@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cvx.arguments import a_text, among, checked, one_of, wrong
+from cvx.arguments import a_text, among, checked, wrong
 from cvx.errors import FileError, InvalidInputError
+from cvx.integrations import a_memory
 from cvx.memory import Memory
 from cvx.types import IntArray
 from cvx.validation import DEEPEST
@@ -25,10 +26,9 @@ FIELDS = ("text", "timestamp", "entity", "key", "kind", "source", "namespace")
 
 _OF_MEM0 = ("user_id", "agent_id", "run_id", "actor_id", "role", "attributed_to", "expiration_date")
 _OWNERS = ("user_id", "agent_id", "run_id", None)
-_a_memory = one_of(Memory, called="a cvx.Memory, such as Memory.open(folder) returns")
 
 
-@checked(memory=_a_memory, namespace=among(*_OWNERS))
+@checked(memory=a_memory, namespace=among(*_OWNERS))
 def from_mem0(memory: Memory, exported: Exported, *, namespace: str | None = "user_id") -> IntArray:
     """Take over memories of Mem0, all or none.
 
@@ -84,7 +84,7 @@ def from_mem0(memory: Memory, exported: Exported, *, namespace: str | None = "us
     return memory.add_many(rows)
 
 
-@checked(memory=_a_memory)
+@checked(memory=a_memory)
 def from_chroma(memory: Memory, exported: Exported, *, vectors: bool = False) -> IntArray:
     """Take over a collection of Chroma, all or nothing of it.
 
@@ -150,7 +150,7 @@ def from_chroma(memory: Memory, exported: Exported, *, vectors: bool = False) ->
     return memory.add_many(rows)
 
 
-@checked(memory=_a_memory)
+@checked(memory=a_memory)
 def from_jsonl(memory: Memory, exported: Exported, **fields: str) -> IntArray:
     """Take over a JSON Lines file, an object a line, all of it or nothing.
 
