@@ -466,10 +466,12 @@ class PairModel:
         factors = tuple((name, part) for name, part in weighed if part)
         return Judgement("yes" if chance >= 0.5 else "no", float(chance), why, factors)
 
-    @classmethod
-    def shipped(cls) -> PairModel:
+    @staticmethod
+    @cache
+    def shipped() -> PairModel:
         """Return the model that comes with cvx; see ``docs/causal.md`` for what it learned from."""
-        return _shipped()
+        with resources.files("cvx.causal").joinpath("pairs.npz").open("rb") as file:
+            return PairModel.load(file)
 
     @classmethod
     def load(cls, path: Any) -> PairModel:
@@ -514,11 +516,7 @@ class PairModel:
         heads = self.heads.get(embedder)
         if heads is None:
             return np.full(len(pool), np.nan)
-
-        def score(rows: Matrix, own: Vector) -> Floats:
-            return heads.score(rows, np.repeat(own[None], len(rows), axis=0))
-
-        return _scored(effect, pool, score)
+        return _scored(effect, pool, lambda rows, own: heads.score(rows, own[None]))
 
 
 def _scored(
@@ -656,9 +654,3 @@ def listed(words: Iterable[str]) -> str:
     """Return up to three words joined as English text."""
     some = [*words][:3]
     return some[0] if len(some) == 1 else f"{', '.join(some[:-1])} and {some[-1]}"
-
-
-@cache
-def _shipped() -> PairModel:
-    with resources.files("cvx.causal").joinpath("pairs.npz").open("rb") as file:
-        return PairModel.load(file)

@@ -344,21 +344,17 @@ class CausalGraph:
         whole(0)("after", after)
         subject = self._known(event_id)
         back = self.walk(event_id, max_depth, max_nodes=max_nodes) if before else None
-        forward = None
-        if after:
-            forward = self.walk(event_id, after, max_nodes=max_nodes, backward=False)
-        events = {subject.id: subject}
-        for reached in (*(back.found if back else ()), *(forward.found if forward else ())):
-            found = self.data.get(reached.id)
-            if found is not None:
-                events[reached.id] = found
+        onward = self.walk(event_id, after, max_nodes=max_nodes, backward=False) if after else None
+        reached = [one.id for walked in (back, onward) if walked for one in walked.found]
+        found = {event: self.data.get(event) for event in reached}
+        events = {subject.id: subject} | {at: one for at, one in found.items() if one is not None}
         return Story(
             subject,
             events,
             self._told(subject.id, back, backward=True),
-            self._told(subject.id, forward, backward=False),
+            self._told(subject.id, onward, backward=False),
             back,
-            forward,
+            onward,
         )
 
     def _told(self, subject: EventId, walked: Walk | None, *, backward: bool) -> tuple[Edge, ...]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from typing import Any, TypeAlias
 
 from cvx.arguments import a_text, among, check_fields, one_of
@@ -193,10 +194,7 @@ class GraphInRam:
 
     def next_id(self) -> EventId:
         """Return an id that is free."""
-        number = len(self._events)
-        while number in self._events:
-            number += 1
-        return number
+        return next(number for number in count(len(self._events)) if number not in self._events)
 
     def add(self, event: CausalEvent) -> None:
         """Take in an event.

@@ -479,7 +479,19 @@ class Story:
         MissingExtraError
             matplotlib is not installed (extra ``plot``).
         """
-        _draw(self, Path(path))
+        with needs("plot"):
+            from matplotlib.figure import Figure
+        columns = _columns(self)
+        width = min(_WIDEST, 2.6 * len(columns) + 0.6)
+        height = min(_TALLEST, 1.3 * max(map(len, columns.values())) + 0.8)
+        figure = Figure(figsize=(width, height), layout="constrained")
+        draw_story(self, figure.add_subplot())
+        try:
+            figure.savefig(path, dpi=110)
+        except (OSError, ValueError) as error:
+            raise FileError(
+                f"{path} cannot be written ({error}): give a .png, .svg or .pdf"
+            ) from error
 
 
 def _causes_first(
@@ -504,22 +516,6 @@ def _grouped(pairs: Iterable[tuple[EventId, Edge]]) -> dict[EventId, list[Edge]]
 _COLOURS = {"cause": "#fde2c8", "event": "#f6b3a8", "consequence": "#cfe3f5"}
 _WIDEST, _TALLEST = 60.0, 40.0
 _TEXT_WIDTH, _TEXT_LENGTH = 22, 88
-
-
-def _draw(story: Story, path: Path) -> None:
-    with needs("plot"):
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    columns = _columns(story)
-    width = min(_WIDEST, 2.6 * len(columns) + 0.6)
-    height = min(_TALLEST, 1.3 * max(map(len, columns.values())) + 0.8)
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    draw_story(story, figure.add_subplot())
-    try:
-        figure.savefig(path, dpi=110)
-    except (OSError, ValueError) as error:
-        raise FileError(f"{path} cannot be written ({error}): give a .png, .svg or .pdf") from error
 
 
 def draw_story(story: Story, axes: Axes) -> None:

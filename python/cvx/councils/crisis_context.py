@@ -47,7 +47,6 @@ class Router(Protocol):
 
     def embed(self, texts: list[str], /) -> Awaitable[Sequence[npt.ArrayLike]]:
         """Return one vector a text."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,6 @@ class Embedder(Protocol):
         -------
         ndarray of shape (n, dim), float32
         """
-        ...
 
     def info(self) -> Mapping[str, Any]:
         """Say what the vectors are.
@@ -42,7 +41,6 @@ class Embedder(Protocol):
 
         Vectors of two embedders with different ``id`` must not be mixed.
         """
-        ...
 
 
 class Threaded(ABC):
@@ -265,7 +263,6 @@ class Encoder(Protocol):
 
     def encode(self, texts: list[str], /) -> Any:
         """Give one row of numbers for each text."""
-        ...
 
 
 class EncoderEmbedder(Threaded):

@@ -63,7 +63,7 @@ def stems(text: str) -> list[str]:
     return [stem(word) for word in words if word not in function_words]
 
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"\w+")
 _OF_CAUSE = re.compile(
     r"\b(?:because|due to|owing to|thanks to|caused by|as a result|result(?:ed|s|ing)? (?:of|from)"
     r"|led to|leads to|therefore|hence|consequently|after|following|since|so that"
@@ -223,7 +223,6 @@ def _names() -> list[str]:
     return [f"{part}_{side}" for side in ("cause", "effect") for part in ("in", "bias", "out")]
 
 
-_WORD = re.compile(r"\w+")
 _LETTERS = 5
 
 
