@@ -361,12 +361,15 @@ class PairModel:
         shared = _share(both, np.minimum(size, whole))
         tie = np.nan_to_num(likest) + _part(shared)
         alike = tie[None, :] >= 0.8 * tie[:, None]
+        names = [(one.names & own.tokens) | (own.names & one.tokens) for one in theirs]
         latest, only = _holders(theirs, own.stems, steps, idf)
         said = np.array([_said(own.backward, one.stems, idf) for one in theirs])
         met = self._known_words(effect.text, pool)
         heads = self._heads(effect, pool, embedder)
         like_known, unlike_known = transfer(effect, pool, known)
-        common = np.array([_common(one.tokens, own.tokens) for one in theirs])
+        common = np.array(
+            [len(one.tokens & own.tokens) / max(1, len(one.tokens | own.tokens)) for one in theirs]
+        )
         trouble = np.array([one.trouble for one in theirs])
         forms = Counter(words.form for words in theirs)
         columns = {
@@ -379,7 +382,7 @@ class PairModel:
             "shared words": shared,
             "shared among": _among(shared),
             "newer alike": np.log1p((newer & alike).sum(axis=1)),
-            "names": np.array([_names(one, own, idf) for one in theirs]),
+            "names": np.array([_sum(named, idf) for named in names]),
             "says it": said,
             "says another": np.where(own.backward is not None, max(said.max(), 0.3) - said, 0),
             "says onward": np.array([_said(one.onward, own.stems, idf) for one in theirs]),
@@ -555,10 +558,6 @@ def _share(part: Floats, whole: Floats) -> Floats:
     return np.asarray(np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0))
 
 
-def _common(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other) if one or other else 0.0
-
-
 def _holders(
     theirs: Sequence[Words], own: frozenset[str], steps: Floats, idf: Mapping[str, float]
 ) -> tuple[Floats, Floats]:
@@ -573,11 +572,6 @@ def _holders(
             if len(having) == 1:
                 only[having[0]] += weight
     return latest, only
-
-
-def _names(cause: Words, effect: Words, idf: Mapping[str, float]) -> float:
-    both = (cause.names & effect.tokens) | (effect.names & cause.tokens)
-    return _sum(both, idf)
 
 
 def _said(clause: frozenset[str] | None, other: frozenset[str], idf: Mapping[str, float]) -> float:

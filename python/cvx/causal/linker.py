@@ -328,9 +328,12 @@ class Linker:
             )
             if state != "candidate" or evidence.weight >= LEAST or before is not _NEW:
                 made.append(link)
-        self._store(
-            [one for one in made if one != replace(known.get(one.cause) or _NEW, recorded=None)]
-        )
+        changed = [
+            one for one in made if one != replace(known.get(one.cause) or _NEW, recorded=None)
+        ]
+        if changed:
+            with self.record.transaction() as write:
+                store_links(write, changed, causal_kinds(self._index().edge_kinds))
         return sorted(made, key=lambda link: -link.weight)
 
     def _linked(self, effect: Event) -> dict[EventId, Edge | None]:
@@ -401,11 +404,6 @@ class Linker:
                 if {cause, effect} <= there
             ]
         return found
-
-    def _store(self, links: Sequence[Edge]) -> None:
-        if links:
-            with self.record.transaction() as write:
-                store_links(write, links, causal_kinds(self._index().edge_kinds))
 
 
 _OPEN = "unjudged_causes"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from os import PathLike
 from typing import Any, Self
@@ -371,7 +371,11 @@ class CausalMemoryCore:
             ids = [int(one) for one in layer]
             found = self._there(ids) if backward else self._file.effects_of(ids)
             seen.update({event.event_id: event for event in found})
-            return _links(found)
+            return [
+                Edge(event.cause_id, event.event_id, why=event.relationship_text or "")
+                for event in found
+                if event.cause_id not in (None, event.event_id)
+            ]
 
         found = walk(event_id, links_of, max_depth, max_nodes=_NO_END, backward=backward).found
         return [seen[one.id] for one in found if one.id in seen]
@@ -388,14 +392,6 @@ def pair_of(cause: CoreEvent, effect: CoreEvent) -> Pair:
     """Return two events as a judge sees them."""
     lag = round((effect.timestamp - cause.timestamp).total_seconds() * 1e6)
     return Pair(cause.effect_text, effect.effect_text, cause.embedding, effect.embedding, lag)
-
-
-def _links(events: Iterable[CoreEvent]) -> list[Edge]:
-    return [
-        Edge(event.cause_id, event.event_id, why=event.relationship_text or "")
-        for event in events
-        if event.cause_id not in (None, event.event_id)
-    ]
 
 
 def embed_method(model: object) -> Callable[[str], object]:

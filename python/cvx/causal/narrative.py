@@ -393,7 +393,8 @@ class Story:
     ) -> str:
         effect = self._text(event, days, links)
         parts = []
-        for link in sorted(links, key=lambda link: self._tick(link.cause)):
+        times = {one.id: one.tick for one in self.events.values()}
+        for link in sorted(links, key=lambda link: times.get(link.cause, -(2**63))):
             perhaps = "" if link.state != "judged" else f"{chance(link)} "
             cause = self._text(link.cause, days)
             if is_clause(effect):
@@ -403,9 +404,6 @@ class Story:
             pause = "," if parts[0].startswith("probably") else ""
             return f"{upper(effect)}{pause} {', '.join(parts[:-1])} and {parts[-1]}."
         return f"{upper(effect)} had {len(links)} causes: {'; '.join(parts)}."
-
-    def _tick(self, event: EventId) -> int:
-        return self.events[event].tick if event in self.events else -(2**63)
 
     def _text(self, event: EventId, days: _Days, causes: Sequence[Edge] = ()) -> str:
         """What happened; what a text itself says of causes told with it is not said twice."""

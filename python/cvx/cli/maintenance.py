@@ -27,7 +27,7 @@ from cvx.escaping import one_line
 
 if TYPE_CHECKING:
     from cvx.memory import Memory
-    from cvx.store.doctor import Finding, Salvaged
+    from cvx.store.doctor import Finding
 
 
 _BUDGET = re.compile(r"(\d+)\s*(|events|B|KB|MB|GB)")
@@ -234,7 +234,23 @@ def doctor(
             raise typer.BadParameter("--look-for goes without --repair")
         if str(repair).startswith("-"):
             raise typer.BadParameter(f"--repair {repair}: name the new folder before other options")
-        _show_saved(save(folder, repair), repair, as_json=json)
+        saved = save(folder, repair)
+        tell(
+            {
+                "store": str(repair),
+                "rows": saved.counts,
+                "wrong": saved.wrong,
+                "broken": list(saved.broken),
+            },
+            f"saved {counted(sum(saved.counts.values()), 'row')} into {repair}",
+            *(f"parts of {table} could not be read" for table in saved.broken),
+            *(
+                f"left out {counted(number, 'row')} of {table}: damaged, or of something lost"
+                for table, number in saved.wrong.items()
+                if number
+            ),
+            as_json=json,
+        )
         return
     with progress("checking") as tick:
         texts = [text for one in look_for or () for text in _texts(one)]
@@ -271,26 +287,6 @@ def _texts(given: str) -> list[str]:
     if not read:
         raise typer.BadParameter("--look-for -: the input is empty, give a text a line")
     return read
-
-
-def _show_saved(saved: Salvaged, target: Path, *, as_json: bool) -> None:
-    told = {
-        "store": str(target),
-        "rows": saved.counts,
-        "wrong": saved.wrong,
-        "broken": list(saved.broken),
-    }
-    tell(
-        told,
-        f"saved {counted(sum(saved.counts.values()), 'row')} into {target}",
-        *(f"parts of {table} could not be read" for table in saved.broken),
-        *(
-            f"left out {counted(number, 'row')} of {table}: damaged, or of something lost"
-            for table, number in saved.wrong.items()
-            if number
-        ),
-        as_json=as_json,
-    )
 
 
 _ADVICE = (

@@ -109,8 +109,7 @@ def _store(memory: Memory, events: list[Event], aliases: list[list[str]]) -> lis
             for place, vector in zip(some, vectors, strict=True):
                 events[place] = replace(events[place], vector=vector)
             tick(min(at + _AT_ONCE, len(missing)), len(missing))
-    ids: list[int] = memory.add_many(events, aliases=aliases).tolist()
-    return ids
+    return [int(one) for one in memory.add_many(events, aliases=aliases)]
 
 
 def link(

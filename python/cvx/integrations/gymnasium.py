@@ -59,7 +59,7 @@ def readable(observation: Any) -> Any:
             "wrapper of the environment that makes features of them"
         )
     if any(isinstance(one, float) for one in leaves):
-        return [_as_number(one) for one in leaves]
+        return [float(_as_state(one) if isinstance(one, str) else one) for one in leaves]
     return tuple(_as_state(one) for one in leaves)
 
 
@@ -76,10 +76,6 @@ def _leaves(value: Any) -> Iterator[int | float | str]:
         yield int(value) if isinstance(value, bool) else value
     elif value is not None:
         raise wrong("the observation", value, "texts and numbers, by a wrapper that makes some")
-
-
-def _as_number(value: float | str) -> float:
-    return float(_as_state(value)) if isinstance(value, str) else float(value)
 
 
 def _as_state(value: float | str) -> int:

@@ -132,7 +132,11 @@ class MemoryStore(BaseStore):
         most = op.offset + op.limit
         every: list[Event] | None = None
         if op.filter:
-            every = [one for one in self.memory.events(where) if _passes(_value(one), op.filter)]
+            every = [
+                one
+                for one in self.memory.events(where)
+                if _passes(one.metadata[_ITEM]["value"], op.filter)
+            ]
             where = where._replace(ids=[one.id for one in every])
         order: list[Event] = []
         scores: dict[int, float] = {}
@@ -151,7 +155,8 @@ class MemoryStore(BaseStore):
         ]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Path]:
-        found = {_namespace(one) for one in self.memory.events(Filter(kind=_KIND, outcome="any"))}
+        events = self.memory.events(Filter(kind=_KIND, outcome="any"))
+        found = {tuple(one.metadata[_ITEM]["namespace"]) for one in events}
         asked = op.match_conditions or ()
         kept = {one for one in found if all(_matches(one, condition) for condition in asked)}
         return sorted({one[: op.max_depth] for one in kept})[op.offset : op.offset + op.limit]
@@ -193,14 +198,6 @@ def _key(namespace: Sequence[str], key: str) -> str:
 
 def _prefix(path: Sequence[str]) -> str:
     return json.dumps([_KIND, *path], ensure_ascii=False)
-
-
-def _value(event: Event) -> dict[str, Any]:
-    return dict(event.metadata[_ITEM]["value"])
-
-
-def _namespace(event: Event) -> Path:
-    return tuple(event.metadata[_ITEM]["namespace"])
 
 
 def _matches(path: Path, condition: MatchCondition) -> bool:

@@ -187,7 +187,11 @@ class Heads:
     """
 
     def __init__(self, weights: Mapping[str, Matrix]) -> None:
-        self.weights = {name: np.asarray(weights[name], np.float32) for name in _names()}
+        self.weights = {
+            name: np.asarray(weights[name], np.float32)
+            for side in ("cause", "effect")
+            for name in (f"in_{side}", f"bias_{side}", f"out_{side}")
+        }
         self.dim = self.weights["in_cause"].shape[0]
 
     def fits(self, vector: Matrix | None) -> bool:
@@ -217,10 +221,6 @@ class Heads:
         hidden = np.maximum(rows @ weights[f"in_{side}"] + weights[f"bias_{side}"], 0)
         moved = rows + hidden @ weights[f"out_{side}"]
         return np.asarray(moved / (np.linalg.norm(moved, axis=1, keepdims=True) + _SMALL))
-
-
-def _names() -> list[str]:
-    return [f"{part}_{side}" for side in ("cause", "effect") for part in ("in", "bias", "out")]
 
 
 _LETTERS = 5
