@@ -243,49 +243,6 @@ def following(causes: Sequence[int], effects: Sequence[int], window: int) -> Fol
     return Following(len(first), followed, len(first) * covered / (end - begin))
 
 
-def evidence_of_times(
-    causes: Sequence[int],
-    effects: Sequence[int],
-    window: int,
-    evidence: Evidence | None = None,
-) -> Evidence:
-    """Add to evidence what the times say: repetitions beyond chance, counter-examples, order.
-
-    An effect that happens all the time follows everything: only what exceeds chance supports the
-    link. Every cause without the effect is a case against it, and so is, as precedence, every time
-    more that the effect came first than that the cause did.
-
-    Parameters
-    ----------
-    causes, effects : sequence of int
-        When each happened.
-    window : int
-        As for ``following``.
-    evidence : Evidence, optional
-        What is known already.
-
-    Examples
-    --------
-    >>> rain, flood = [0, 100, 200, 300], [5, 105, 205]
-    >>> evidence = evidence_of_times(rain, flood, window=10)
-    >>> [one.kind for one in evidence.observations], evidence.weight > 0.6
-    (['repetition', 'counterexample'], True)
-    """
-    found = following(causes, effects, window)
-    made = evidence or Evidence()
-    note = f"{found.followed} of {found.causes} within {window}, {found.expected:.1f} by chance"
-    beyond = max(0.0, found.followed - found.expected)
-    if beyond:
-        made = made.add("repetition", supports=beyond, note=note)
-    if found.causes > found.followed:
-        made = made.add("counterexample", counters=found.causes - found.followed, note=note)
-    reverse = following(effects, causes, window).followed
-    if reverse > found.followed:
-        order = f"the effect came first {reverse} times, the cause {found.followed}"
-        made = made.add("precedence", counters=reverse - found.followed, note=order)
-    return made
-
-
 def binned(times: Sequence[int], start: int, stop: int, width: int) -> npt.NDArray[np.float64]:
     """Return counts of events by time bin.
 
