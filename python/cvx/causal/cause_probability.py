@@ -492,9 +492,7 @@ class PairModel:
             heads: dict[str, dict[str, Matrix]] = {}
             for name, values in arrays.items():
                 part, _, rest = name.partition("/")
-                if not rest:
-                    continue
-                if part == "weights":
+                if part == "weights" and rest:
                     centre, scale, weight, bias = values.astype(np.float64)
                     weights[rest] = Weights(centre, scale, weight, float(bias[0]))
                 elif part == "heads":

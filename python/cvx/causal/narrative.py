@@ -315,22 +315,17 @@ class Story:
         """
         days = _Days(event.tick for event in self.events.values())
         before = self._told(self.causes, self.before, days, last=None)
-        paragraphs = []
         if not any(link.effect == self.subject.id for link in self.causes):
             before.append(_stopped(self._text(self.subject.id, days)))
             if self.back is not None:
                 before.append(NOTHING_BEFORE)
         elif self.back and self.back.deeper:
             before.append(MORE_BEFORE)
-        paragraphs.append(" ".join(before))
         after = self._told(self.effects, self.after, days, last=self.subject.id)
         if self.forward and self.forward.deeper:
             after.append(MORE_AFTER)
-        if after:
-            paragraphs.append(" ".join(after))
-        if self.truncated:
-            paragraphs.append("There is more than is told here.")
-        return "\n".join(paragraphs)
+        more = ["There is more than is told here."] if self.truncated else []
+        return "\n".join(" ".join(told) for told in (before, after, more) if told)
 
     def _told(
         self, links: Iterable[Edge], reached: Sequence[Reached], days: _Days, last: EventId | None

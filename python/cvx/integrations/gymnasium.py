@@ -469,12 +469,8 @@ class VectorMemoryWrapper(VectorWrapper):
         given = list(iterate(self.action_space, actions))
         try:
             observations, rewards, terminated, truncated, infos = self.env.step(actions)
-        except BaseException:
-            self._break_off()
-            raise
-        mode = self.env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
-        seen = list(iterate(self.observation_space, observations))
-        try:
+            mode = self.env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+            seen = list(iterate(self.observation_space, observations))
             for slot, recorder in enumerate(self.recorders):
                 info = _of_slot(infos, slot)
                 if recorder.episode is None:
