@@ -597,24 +597,23 @@ def reasons(effect: Told, cause: Told, row: Floats, pool: Sequence[Told] = ()) -
         return REVERSED if reverses(cause.text, effect.text) else LEFT_OPEN
     value = dict(zip(NAMES, row.tolist(), strict=True))
     ours, theirs = words_of(cause.text), words_of(effect.text)
-    said = []
-    if value["says it"] >= 0.3:
-        if cue := _BACKWARD.search(effect.text):
-            said.append(f'it says "{cue.group().lower()}"')
-        elif aside := _BRACKETS.search(effect.text):
-            said.append(f'it says "{aside[1].strip()}"')
-    if value["followed"] > 0:
-        said.append("the one has followed the other before")
-    if value["like known"] >= 0.5:
-        said.append("a link between two like them is known")
-    shared = [word for word in _TOKEN.findall(effect.text) if _telling(word, ours, theirs)]
-    if shared := _unusual(shared, pool):
-        said.append(f"both speak of {listed(shared)}")
-    if not said and value["next"] and not value["together"]:
-        said.append("it happened right before")
-    if not said and value["likeness among"] > 1.5:
-        said.append("of what happened before it is the likest")
-    return " and ".join(said[:2])
+    cue, aside = _BACKWARD.search(effect.text), _BRACKETS.search(effect.text)
+    clause = cue.group().lower() if cue else aside[1].strip() if aside else ""
+    telling = [word for word in _TOKEN.findall(effect.text) if _telling(word, ours, theirs)]
+    shared = _unusual(telling, pool)
+    names = " and ".join(filter(None, [", ".join(shared[:-1]), *shared[-1:]]))
+    strong = (
+        (clause and value["says it"] >= 0.3, f'it says "{clause}"'),
+        (value["followed"] > 0, "the one has followed the other before"),
+        (value["like known"] >= 0.5, "a link between two like them is known"),
+        (shared, f"both speak of {names}"),
+    )
+    weak = (
+        (value["next"] and not value["together"], "it happened right before"),
+        (value["likeness among"] > 1.5, "of what happened before it is the likest"),
+    )
+    said = [words for holds, words in strong if holds][:2]
+    return " and ".join(said or [words for holds, words in weak if holds][:1])
 
 
 def at_most(effect: Told, pool: Sequence[Told], chances: Floats) -> Floats:
@@ -640,9 +639,3 @@ def _unusual(words: Iterable[str], pool: Sequence[Told]) -> list[str]:
     rare = [word for word in held if 3 * held[word] <= len(known)]
     chosen = sorted(rare, key=held.__getitem__)[:3]
     return [once[word] for word in rare if word in chosen]
-
-
-def listed(words: Iterable[str]) -> str:
-    """Return up to three words joined as English text."""
-    some = [*words][:3]
-    return some[0] if len(some) == 1 else f"{', '.join(some[:-1])} and {some[-1]}"
