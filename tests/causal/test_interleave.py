@@ -142,14 +142,7 @@ def test_every_memory_is_ranked_once_and_says_why(seed: int, reached: int) -> No
     assert [one.score for one in ranked] == [1 / (at + 1) for at in range(len(ranked))]
     for one in ranked:
         assert math.isclose(sum(part for _, part in one.factors), one.score)
-        if one.arm == "relevance":
-            assert one.ancestor is None
-        else:
-            assert one.ancestor is not None
-            source = parts[one.arm == "fallback"].vectors[one.ancestor]
-            assert one.likeness == pytest.approx(
-                float(memories.vectors[one.candidate] @ source), abs=1e-6
-            )
+        assert (one.ancestor is None) == (one.arm == "relevance")
 
 
 def twin_links(events: Ancestors, known: Ancestors, event: np.ndarray) -> list[int]:

@@ -90,8 +90,6 @@ class Ranked(NamedTuple):
     ancestor : int or None
         The ancestor that it witnesses, where that mattered: its place among the ancestors, or
         among the fallback's events where ``arm`` is "fallback".
-    likeness : float
-        Cosine to that ancestor; 0 where there is none.
     arm : {"fused", "causal", "relevance", "fallback"}
         Which evidence put it there; "fused" where one formula weighs all of it.
     """
@@ -100,7 +98,6 @@ class Ranked(NamedTuple):
     score: float
     factors: tuple[tuple[str, float], ...]
     ancestor: int | None
-    likeness: float
     arm: Literal["fused", "causal", "relevance", "fallback"]
 
 
@@ -200,12 +197,11 @@ def causal_boost(
         return np.zeros(len(candidates)), np.full(len(candidates), -1)
     cosines = likeness(candidates.vectors, ancestors.vectors)
     deepest = int(ancestors.depths.max())
-    if blend.depth_weight == "proximate":
-        scale = 1.0 - (ancestors.depths - 1) / deepest
-    elif blend.depth_weight == "root":
-        scale = ancestors.depths / deepest
-    else:
-        scale = np.ones(len(ancestors))
+    scale = {
+        "proximate": 1.0 - (ancestors.depths - 1) / deepest,
+        "root": ancestors.depths / deepest,
+        "flat": np.ones(len(ancestors)),
+    }[blend.depth_weight]
     if blend.edge_weights:
         scale = scale * ancestors.weights
     # NaN, where either has no vector, compares false; .45 is .44999999 in f32.
@@ -272,15 +268,16 @@ def _blended(
     columns["causal"] = boost * score_columns(columns, weights).total if multiply else boost
     scored = score_columns(columns, {**weights, "causal": blend.causal_boost})
     scores, shares = scored.total, scored.shares.tolist()
-    ranked = []
-    for at in np.argsort(-scores, kind="stable").tolist():
-        ancestor = int(best[at]) if best[at] >= 0 else None
-        cosine = (
-            0.0 if ancestor is None else float(candidates.vectors[at] @ ancestors.vectors[ancestor])
+    return [
+        Ranked(
+            at,
+            float(scores[at]),
+            tuple(zip(scored.names, shares[at], strict=True)),
+            int(best[at]) if best[at] >= 0 else None,
+            "fused",
         )
-        factors = tuple(zip(scored.names, shares[at], strict=True))
-        ranked.append(Ranked(at, float(scores[at]), factors, ancestor, cosine, "fused"))
-    return ranked
+        for at in np.argsort(-scores, kind="stable").tolist()
+    ]
 
 
 def interleave(
@@ -473,13 +470,13 @@ def _called(
     cosines = likeness(candidates.vectors, events.vectors)
     own = [[(at, event) for at in witnesses(cosines[:, event], floor)] for event in order]
     turns = (call for turn in zip_longest(*own) for call in turn if call is not None)
-    return [Ranked(at, 0.0, (), event, float(cosines[at, event]), arm) for at, event in turns]
+    return [Ranked(at, 0.0, (), event, arm) for at, event in turns]
 
 
 def _by_relevance(candidates: Candidates) -> list[Ranked]:
     # Without a question nothing is similar; what is recent and important is the best that is left.
     order = np.lexsort((-(candidates.recency + candidates.importance), -candidates.similarity))
-    return [Ranked(at, 0.0, (), None, 0.0, "relevance") for at in order.tolist()]
+    return [Ranked(at, 0.0, (), None, "relevance") for at in order.tolist()]
 
 
 def _placed(calls: Iterable[Ranked], most: int) -> list[Ranked]:

@@ -358,9 +358,8 @@ class TCMFRetriever:
 
         def found() -> TCMFContext:
             crisis = self._crisis(crisis_event_id, degraded)
-            walked = Walk((), False)
-            if crisis is not None:
-                walked = self.graph.walk(crisis.id, self.settings.max_depth)
+            depth = self.settings.max_depth
+            walked = Walk((), False) if crisis is None else self.graph.walk(crisis.id, depth)
             reached = [
                 _Precedent(event, one.depth, one.weight)
                 for one in walked.found
