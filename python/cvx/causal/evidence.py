@@ -138,8 +138,7 @@ class Evidence:
         0.8
         """
         found = cls.from_text(text)
-        counted = found.supports + found.counters > 0 or found.to_text() == text
-        if counted:
+        if found.supports + found.counters > 0 or found.to_text() == text:
             return found
         stated = (Observation("stated", 0.0, 0.0, text.strip()),)
         return replace(found, prior_mean=weight, observations=stated)
