@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +20,6 @@ from cvx.store.namespaces import visible_spaces, visible_sql
 from cvx.store.prompt_injection import ORDER
 from cvx.types import Edge, Event, EventId, Filter, Vector
 
-T = TypeVar("T")
 _RECENT, _SIMILAR = 20, 20
 _DISORDER = 200
 _REPEATS, _BEFORE_REPEAT, _MOST_FORMS = 4, 6, 3
@@ -57,18 +55,6 @@ class CauseSearch:
             window=optional(whole(1)),
             latest=whole(0),
         )
-
-
-def in_turn(similar: Iterable[T], recent: Iterable[T]) -> Iterator[T]:
-    """Interleave the most similar and the most recent events.
-
-    Examples
-    --------
-    >>> list(in_turn([1, 2, 3], [9]))
-    [1, 9, 2, 3]
-    """
-    turns = zip_longest(similar, recent)
-    return (one for turn in turns for one in turn if one is not None)
 
 
 class Setting(NamedTuple):

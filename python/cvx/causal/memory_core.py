@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import zip_longest
 from os import PathLike
 from typing import Any, Self
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from cvx.causal.cosine import as_vector, unit
 from cvx.causal.judges import Judge, Judgement, Pair, as_judge, judgements
-from cvx.causal.linker import CauseSearch, in_turn
+from cvx.causal.linker import CauseSearch
 from cvx.causal.memory_core_duckdb import CoreEvent, CoreFile
 from cvx.causal.narrative import tell_chain
 from cvx.causal.walk import walk
@@ -310,7 +311,8 @@ class CausalMemoryCore:
         recent = self._index.latest(search.latest, since)
         direction = unit(embedding)
         mixed: dict[int, CoreEvent] = {}
-        for event in in_turn(similar, recent):
+        turns = zip_longest(similar, recent)
+        for event in (one for turn in turns for one in turn if one is not None):
             if len(mixed) == search.most:
                 break
             # What lies in the very same place says the same again.

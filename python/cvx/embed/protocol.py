@@ -243,8 +243,7 @@ class Prefixed(Threaded):
         -------
         ndarray of shape (dim,), float32
         """
-        row: Vector = self.inner.embed([self.query + text for text in listed([text])])[0]
-        return row
+        return np.asarray(self.inner.embed([self.query + text for text in listed([text])])[0])
 
     def forget(self, texts: Iterable[str]) -> None:
         """Let the inner embedder forget what it remembers of these texts, if it remembers any."""

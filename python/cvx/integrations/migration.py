@@ -70,15 +70,14 @@ def from_mem0(memory: Memory, exported: Exported, *, namespace: str | None = "us
     for place, found in _listed(exported, "results"):
         if not isinstance(found.get("memory"), str):
             raise _not_one(place, "memory", found)
-        about = {**_about(place, found.get("metadata"))}
-        about |= {name: found[name] for name in _OF_MEM0 if found.get(name) is not None}
+        said = {name: found[name] for name in _OF_MEM0 if found.get(name) is not None}
         rows.append(
             {
                 "text": found["memory"],
                 "key": _key(found.get("id")),
                 "timestamp": _time(place, found.get("created_at")),
                 "namespace": None if namespace is None else _key(found.get(namespace)),
-                "metadata": about,
+                "metadata": {**_about(place, found.get("metadata")), **said},
             }
         )
     return memory.add_many(rows)
@@ -279,9 +278,9 @@ def _about(place: str, value: Any) -> Mapping[str, Any]:
 
 def _is_column(value: Any) -> bool:
     """Tell whether this may hold one thing a row; vectors may be an array."""
-    if isinstance(value, str | bytes):
-        return False
-    return isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def _key(value: Any) -> str | None:
