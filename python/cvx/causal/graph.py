@@ -407,12 +407,13 @@ def digraph(events: Iterable[CausalEvent], links: Iterable[Edge]) -> Any:
     with needs("causal"):
         import networkx as nx  # type: ignore[import-untyped]
     made = nx.DiGraph()
-    for event in events:
-        made.add_node(event.id, **{name: event[name] for name in _OF_A_NODE})
-    for link in sorted(links, key=lambda link: link.weight):
-        told = {"kind": link.kind, "weight": link.weight, "why": link.why, "state": link.state}
-        made.add_edge(link.cause, link.effect, **told)
+    made.add_nodes_from((event.id, {name: event[name] for name in _OF_A_NODE}) for event in events)
+    made.add_edges_from(
+        (link.cause, link.effect, {name: getattr(link, name) for name in _OF_A_LINK})
+        for link in sorted(links, key=lambda link: link.weight)
+    )
     return made
 
 
 _OF_A_NODE = ("text", "tick", "kind", "institution_id")
+_OF_A_LINK = ("kind", "weight", "why", "state")

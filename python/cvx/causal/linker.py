@@ -202,10 +202,11 @@ class Surroundings:
         again = [one for one in events if one.id != effect.id and form_of[one.id] == own]
         if not again:
             return {}
-        earlier: list[int] = []
-        for one in again[-_REPEATS:]:
-            earlier += self._around(one, _BEFORE_REPEAT, later=False)
-        past = self._events(earlier)
+        past = self._events(
+            number
+            for one in again[-_REPEATS:]
+            for number in self._around(one, _BEFORE_REPEAT, later=False)
+        )
         times = sorted({effect.timestamp, *(one.timestamp for one in again)})
         counted = {}
         forms = {words_of(other.text).form for other in past} - {own}
@@ -334,10 +335,12 @@ class Linker:
             for edge in out
             if edge.to_node in owner and edge.kind not in NOT_WALKED
         }
-        for edge in into:
-            if edge.from_node in owner and (edge.kind == "caused" or edge.kind in HIDDEN.values()):
-                found[owner[edge.from_node]] = link_of(edge, owner[edge.from_node], effect.id)
-        return found
+        kinds = {"caused", *HIDDEN.values()}
+        return found | {
+            owner[edge.from_node]: link_of(edge, owner[edge.from_node], effect.id)
+            for edge in into
+            if edge.from_node in owner and edge.kind in kinds
+        }
 
     def settle(self, cause: int, effect: int, change: Callable[[Edge], Edge]) -> Edge:
         """Change the state of a link or a candidate, and return it.
