@@ -13,8 +13,6 @@ from scipy import stats  # type: ignore[import-untyped]
 from cvx.causal import CausalGraph, Evidence
 from cvx.causal.evidence import (
     binned,
-    evidence_of_series,
-    evidence_of_times,
     following,
     granger,
 )
@@ -114,13 +112,16 @@ def test_following_is_counted_as_a_loop_over_all_moments_would(
 @pytest.mark.requirement("B10")
 def test_what_happens_all_the_time_supports_nothing() -> None:
     causes = list(range(0, 1000, 50))
-    always = evidence_of_times(causes, list(range(1000)), window=5)
-    assert always.supports == pytest.approx(0.0, abs=1e-9)
-    really = evidence_of_times(causes, [cause + 3 for cause in causes], window=5)
-    assert really.weight > 0.85
-    seldom = evidence_of_times(causes, [3, 53], window=5)
-    assert seldom.weight < 0.2
-    assert [one.kind for one in seldom.observations] == ["repetition", "counterexample"]
+    always = following(causes, list(range(1000)), window=5)
+    assert always.followed == pytest.approx(always.expected, abs=1e-9)
+    really = following(causes, [cause + 3 for cause in causes], window=5)
+    beyond = Evidence().add("repetition", supports=really.followed - really.expected)
+    assert beyond.weight > 0.85
+    seldom = following(causes, [3, 53], window=5)
+    evidence = Evidence().add("repetition", supports=seldom.followed - seldom.expected)
+    evidence = evidence.add("counterexample", counters=seldom.causes - seldom.followed)
+    assert evidence.weight < 0.2
+    assert [one.kind for one in evidence.observations] == ["repetition", "counterexample"]
     with pytest.raises(InvalidInputError, match="window"):
         following([1], [2], 0)
 
@@ -129,11 +130,11 @@ def test_what_happens_all_the_time_supports_nothing() -> None:
 def test_what_mostly_comes_first_is_no_effect() -> None:
     smoke = list(range(0, 1000, 50))
     fire = [moment + 3 for moment in smoke]
-    there = evidence_of_times(smoke, fire, window=5)
-    back = evidence_of_times(fire, smoke, window=5)
-    assert "precedence" not in [one.kind for one in there.observations]
-    assert "the effect came first 20 times, the cause 0" in str(back)
-    assert back.weight < 0.1 < 0.8 < there.weight
+    there, back = following(smoke, fire, window=5), following(fire, smoke, window=5)
+    assert (there.followed, back.followed) == (20, 0)
+    assert there.expected < 3
+    evidence = Evidence().add("precedence", counters=there.followed - back.followed)
+    assert evidence.weight < 0.1
 
 
 @given(times, st.integers(1, 7))
@@ -159,14 +160,13 @@ def test_granger_finds_the_direction_and_the_lag() -> None:
     assert there.p < 1e-6
     assert there.lag == 2
     assert back.p > 0.05
-    assert evidence_of_series(cause, effect).weight > 0.8
-    assert evidence_of_series(effect, cause) == Evidence()
 
 
 @pytest.mark.requirement("V20")
 def test_what_granger_finds_becomes_an_edge_of_its_own_kind() -> None:
-    cause, effect = series()
-    evidence = evidence_of_series(cause, effect)
+    found = granger(*series())
+    note = f"p = {found.p:.2g} at lag {found.lag}"
+    evidence = Evidence().add("granger", supports=5.0 * (1.0 - found.p), note=note)
     graph = CausalGraph()
     graph.add_event("rain", "rain", 0)
     graph.add_event("river", "the river", 2)

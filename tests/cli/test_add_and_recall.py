@@ -78,7 +78,7 @@ def test_standard_input_is_one_event_or_one_a_line(cvx: Cvx) -> None:
         ('{"text": "x", "time": "soon"}', "line 2: time 'soon'"),
         ('{"text": "x", "tags": "house"}', "line 2: tags is 'house'"),
         ('{"text": "x", "metadata": []}', "line 2: metadata is []"),
-        ('{"text": "x", "vector": ["a"]}', "line 2: vector"),
+        ('{"text": "x", "vector": ["a"]}', "line 2: no vector"),
         ('{"text": "x", "vector": [1.0, 2.0]}', "shape (2,)"),
         ('{"text": "x", "visibility": "all"}', "visibility is 'all'"),
     ],

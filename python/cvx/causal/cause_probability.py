@@ -351,59 +351,68 @@ class PairModel:
         # A word that no candidate has is as rare as can be.
         idf: defaultdict[str, float] = defaultdict(lambda: 1.0)
         idf.update((word, 1.0 - math.log(1.0 + count) / most) for word, count in seen.items())
-        columns: dict[str, Floats] = {}
         steps = np.array([one.steps for one in pool])
-        columns["near"] = np.log1p(np.minimum(steps, _FARTHEST))
-        columns["next"] = np.array([one.steps < 1.0 for one in pool], np.float64)
-        columns["together"] = np.array([one.together for one in pool], np.float64)
+        newer = steps[None, :] < steps[:, None]
         cosines = _scored(effect, pool, np.matmul)
-        columns["likeness"] = np.clip(cosines, 0, None)
-        columns["likeness among"] = _among(cosines)
-        columns["likest"] = _part(cosines)
+        likest = _part(cosines)
         whole = _sum(own.stems, idf)
         size = np.array([_sum(one.stems, idf) for one in theirs])
         both = np.array([_sum(one.stems & own.stems, idf) for one in theirs])
         shared = _share(both, np.minimum(size, whole))
-        columns["shared words"], columns["shared among"] = shared, _among(shared)
-        tie = np.nan_to_num(columns["likest"]) + _part(shared)
-        newer = steps[None, :] < steps[:, None]
+        tie = np.nan_to_num(likest) + _part(shared)
         alike = tie[None, :] >= 0.8 * tie[:, None]
-        columns["newer alike"] = np.log1p((newer & alike).sum(axis=1))
+        names = [(one.names & own.tokens) | (own.names & one.tokens) for one in theirs]
         latest, only = _holders(theirs, own.stems, steps, idf)
-        columns["latest of it"], columns["only one of it"] = latest, only
-        columns["names"] = np.array([_names(one, own, idf) for one in theirs])
         said = np.array([_said(own.backward, one.stems, idf) for one in theirs])
-        columns["says it"] = said
-        columns["says another"] = np.where(own.backward is not None, max(said.max(), 0.3) - said, 0)
-        columns["says onward"] = np.array([_said(one.onward, own.stems, idf) for one in theirs])
         met = self._known_words(effect.text, pool)
-        columns["known words"], columns["known among"] = met, _among(met)
         heads = self._heads(effect, pool, embedder)
-        columns["heads"], columns["heads among"] = heads, _among(heads)
-        columns["like known"], columns["unlike known"] = transfer(effect, pool, known)
-        columns["followed"] = np.log1p([one.followed for one in pool])
-        columns["failed"] = np.log1p([one.failed for one in pool])
-        common = np.array([_common(one.tokens, own.tokens) for one in theirs])
-        columns["words in common"] = common
-        columns["says again"] = (common > _SAYS_AGAIN).astype(np.float64)
-        columns["stems in common"] = _share(both, size + whole - both)
-        columns["lasting"] = np.array([one.lasting and not own.lasting for one in theirs], float)
-        columns["regularly"] = np.array(
-            [one.followed / (one.followed + one.failed + 1.0) for one in pool]
+        like_known, unlike_known = transfer(effect, pool, known)
+        common = np.array(
+            [len(one.tokens & own.tokens) / max(1, len(one.tokens | own.tokens)) for one in theirs]
         )
-        columns["candidates"] = np.full(len(pool), np.log(len(pool)))
         trouble = np.array([one.trouble for one in theirs])
-        columns["trouble"] = trouble
-        columns["trouble of effect"] = np.full(len(pool), own.trouble)
-        columns["trouble of both"] = np.minimum(trouble, own.trouble)
-        columns["newer trouble"] = np.log1p((newer & (trouble > 0)).sum(axis=1))
-        columns["trouble around"] = np.full(len(pool), float((trouble > 0).mean()))
         forms = Counter(words.form for words in theirs)
-        columns["twins"] = np.log([float(forms[words.form]) for words in theirs])
-        own_length = len(own.stems)
-        columns["length"] = np.log1p([min(len(one.stems), own_length) for one in theirs])
-        for a, b in CROSSED:
-            columns[f"{a} x {b}"] = columns[a] * columns[b]
+        columns = {
+            "near": np.log1p(np.minimum(steps, _FARTHEST)),
+            "next": np.array([one.steps < 1.0 for one in pool], np.float64),
+            "together": np.array([one.together for one in pool], np.float64),
+            "likeness": np.clip(cosines, 0, None),
+            "likeness among": _among(cosines),
+            "likest": likest,
+            "shared words": shared,
+            "shared among": _among(shared),
+            "newer alike": np.log1p((newer & alike).sum(axis=1)),
+            "names": np.array([_sum(named, idf) for named in names]),
+            "says it": said,
+            "says another": np.where(own.backward is not None, max(said.max(), 0.3) - said, 0),
+            "says onward": np.array([_said(one.onward, own.stems, idf) for one in theirs]),
+            "known words": met,
+            "known among": _among(met),
+            "heads": heads,
+            "heads among": _among(heads),
+            "like known": like_known,
+            "unlike known": unlike_known,
+            "followed": np.log1p([one.followed for one in pool]),
+            "failed": np.log1p([one.failed for one in pool]),
+            "twins": np.log([float(forms[words.form]) for words in theirs]),
+            "length": np.log1p([min(len(one.stems), len(own.stems)) for one in theirs]),
+            "latest of it": latest,
+            "only one of it": only,
+            "words in common": common,
+            "says again": (common > _SAYS_AGAIN).astype(np.float64),
+            "stems in common": _share(both, size + whole - both),
+            "lasting": np.array([one.lasting and not own.lasting for one in theirs], float),
+            "regularly": np.array(
+                [one.followed / (one.followed + one.failed + 1.0) for one in pool]
+            ),
+            "candidates": np.full(len(pool), np.log(len(pool))),
+            "trouble": trouble,
+            "trouble of effect": np.full(len(pool), own.trouble),
+            "trouble of both": np.minimum(trouble, own.trouble),
+            "newer trouble": np.log1p((newer & (trouble > 0)).sum(axis=1)),
+            "trouble around": np.full(len(pool), float((trouble > 0).mean())),
+        }
+        columns |= {f"{a} x {b}": columns[a] * columns[b] for a, b in CROSSED}
         return np.stack([columns[name] for name in NAMES], axis=1)
 
     def parts(self, rows: Floats, family: str, *, alone: bool = False) -> tuple[Floats, Floats]:
@@ -460,10 +469,12 @@ class PairModel:
         factors = tuple((name, part) for name, part in weighed if part)
         return Judgement("yes" if chance >= 0.5 else "no", float(chance), why, factors)
 
-    @classmethod
-    def shipped(cls) -> PairModel:
+    @staticmethod
+    @cache
+    def shipped() -> PairModel:
         """Return the model that comes with cvx; see ``docs/causal.md`` for what it learned from."""
-        return _shipped()
+        with resources.files("cvx.causal").joinpath("pairs.npz").open("rb") as file:
+            return PairModel.load(file)
 
     @classmethod
     def load(cls, path: Any) -> PairModel:
@@ -481,9 +492,7 @@ class PairModel:
             heads: dict[str, dict[str, Matrix]] = {}
             for name, values in arrays.items():
                 part, _, rest = name.partition("/")
-                if not rest:
-                    continue
-                if part == "weights":
+                if part == "weights" and rest:
                     centre, scale, weight, bias = values.astype(np.float64)
                     weights[rest] = Weights(centre, scale, weight, float(bias[0]))
                 elif part == "heads":
@@ -508,11 +517,7 @@ class PairModel:
         heads = self.heads.get(embedder)
         if heads is None:
             return np.full(len(pool), np.nan)
-
-        def score(rows: Matrix, own: Vector) -> Floats:
-            return heads.score(rows, np.repeat(own[None], len(rows), axis=0))
-
-        return _scored(effect, pool, score)
+        return _scored(effect, pool, lambda rows, own: heads.score(rows, own[None]))
 
 
 def _scored(
@@ -551,10 +556,6 @@ def _share(part: Floats, whole: Floats) -> Floats:
     return np.asarray(np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0))
 
 
-def _common(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other) if one or other else 0.0
-
-
 def _holders(
     theirs: Sequence[Words], own: frozenset[str], steps: Floats, idf: Mapping[str, float]
 ) -> tuple[Floats, Floats]:
@@ -569,11 +570,6 @@ def _holders(
             if len(having) == 1:
                 only[having[0]] += weight
     return latest, only
-
-
-def _names(cause: Words, effect: Words, idf: Mapping[str, float]) -> float:
-    both = (cause.names & effect.tokens) | (effect.names & cause.tokens)
-    return _sum(both, idf)
 
 
 def _said(clause: frozenset[str] | None, other: frozenset[str], idf: Mapping[str, float]) -> float:
@@ -601,24 +597,23 @@ def reasons(effect: Told, cause: Told, row: Floats, pool: Sequence[Told] = ()) -
         return REVERSED if reverses(cause.text, effect.text) else LEFT_OPEN
     value = dict(zip(NAMES, row.tolist(), strict=True))
     ours, theirs = words_of(cause.text), words_of(effect.text)
-    said = []
-    if value["says it"] >= 0.3:
-        if cue := _BACKWARD.search(effect.text):
-            said.append(f'it says "{cue.group().lower()}"')
-        elif aside := _BRACKETS.search(effect.text):
-            said.append(f'it says "{aside[1].strip()}"')
-    if value["followed"] > 0:
-        said.append("the one has followed the other before")
-    if value["like known"] >= 0.5:
-        said.append("a link between two like them is known")
-    shared = [word for word in _TOKEN.findall(effect.text) if _telling(word, ours, theirs)]
-    if shared := _unusual(shared, pool):
-        said.append(f"both speak of {listed(shared)}")
-    if not said and value["next"] and not value["together"]:
-        said.append("it happened right before")
-    if not said and value["likeness among"] > 1.5:
-        said.append("of what happened before it is the likest")
-    return " and ".join(said[:2])
+    cue, aside = _BACKWARD.search(effect.text), _BRACKETS.search(effect.text)
+    clause = cue.group().lower() if cue else aside[1].strip() if aside else ""
+    telling = [word for word in _TOKEN.findall(effect.text) if _telling(word, ours, theirs)]
+    shared = _unusual(telling, pool)
+    names = " and ".join(filter(None, [", ".join(shared[:-1]), *shared[-1:]]))
+    strong = (
+        (clause and value["says it"] >= 0.3, f'it says "{clause}"'),
+        (value["followed"] > 0, "the one has followed the other before"),
+        (value["like known"] >= 0.5, "a link between two like them is known"),
+        (shared, f"both speak of {names}"),
+    )
+    weak = (
+        (value["next"] and not value["together"], "it happened right before"),
+        (value["likeness among"] > 1.5, "of what happened before it is the likest"),
+    )
+    said = [words for holds, words in strong if holds][:2]
+    return " and ".join(said or [words for holds, words in weak if holds][:1])
 
 
 def at_most(effect: Told, pool: Sequence[Told], chances: Floats) -> Floats:
@@ -644,15 +639,3 @@ def _unusual(words: Iterable[str], pool: Sequence[Told]) -> list[str]:
     rare = [word for word in held if 3 * held[word] <= len(known)]
     chosen = sorted(rare, key=held.__getitem__)[:3]
     return [once[word] for word in rare if word in chosen]
-
-
-def listed(words: Iterable[str]) -> str:
-    """Return up to three words joined as English text."""
-    some = [*words][:3]
-    return some[0] if len(some) == 1 else f"{', '.join(some[:-1])} and {some[-1]}"
-
-
-@cache
-def _shipped() -> PairModel:
-    with resources.files("cvx.causal").joinpath("pairs.npz").open("rb") as file:
-        return PairModel.load(file)

@@ -138,8 +138,7 @@ class Evidence:
         0.8
         """
         found = cls.from_text(text)
-        counted = found.supports + found.counters > 0 or found.to_text() == text
-        if counted:
+        if found.supports + found.counters > 0 or found.to_text() == text:
             return found
         stated = (Observation("stated", 0.0, 0.0, text.strip()),)
         return replace(found, prior_mean=weight, observations=stated)
@@ -243,49 +242,6 @@ def following(causes: Sequence[int], effects: Sequence[int], window: int) -> Fol
     return Following(len(first), followed, len(first) * covered / (end - begin))
 
 
-def evidence_of_times(
-    causes: Sequence[int],
-    effects: Sequence[int],
-    window: int,
-    evidence: Evidence | None = None,
-) -> Evidence:
-    """Add to evidence what the times say: repetitions beyond chance, counter-examples, order.
-
-    An effect that happens all the time follows everything: only what exceeds chance supports the
-    link. Every cause without the effect is a case against it, and so is, as precedence, every time
-    more that the effect came first than that the cause did.
-
-    Parameters
-    ----------
-    causes, effects : sequence of int
-        When each happened.
-    window : int
-        As for ``following``.
-    evidence : Evidence, optional
-        What is known already.
-
-    Examples
-    --------
-    >>> rain, flood = [0, 100, 200, 300], [5, 105, 205]
-    >>> evidence = evidence_of_times(rain, flood, window=10)
-    >>> [one.kind for one in evidence.observations], evidence.weight > 0.6
-    (['repetition', 'counterexample'], True)
-    """
-    found = following(causes, effects, window)
-    made = evidence or Evidence()
-    note = f"{found.followed} of {found.causes} within {window}, {found.expected:.1f} by chance"
-    beyond = max(0.0, found.followed - found.expected)
-    if beyond:
-        made = made.add("repetition", supports=beyond, note=note)
-    if found.causes > found.followed:
-        made = made.add("counterexample", counters=found.causes - found.followed, note=note)
-    reverse = following(effects, causes, window).followed
-    if reverse > found.followed:
-        order = f"the effect came first {reverse} times, the cause {found.followed}"
-        made = made.add("precedence", counters=reverse - found.followed, note=order)
-    return made
-
-
 def binned(times: Sequence[int], start: int, stop: int, width: int) -> npt.NDArray[np.float64]:
     """Return counts of events by time bin.
 
@@ -380,32 +336,3 @@ def granger(cause: npt.ArrayLike, effect: npt.ArrayLike, max_lag: int = 4) -> Gr
     found = {lag: float(result[0]["ssr_ftest"][1]) for lag, result in tests.items()}
     best = min(found, key=lambda lag: found[lag])
     return Granger(min(1.0, found[best] * len(found)), int(best))
-
-
-def evidence_of_series(
-    cause: npt.ArrayLike,
-    effect: npt.ArrayLike,
-    evidence: Evidence | None = None,
-    *,
-    max_lag: int = 4,
-    alpha: float = 0.05,
-    cases: float = 5.0,
-) -> Evidence:
-    """Add Granger's test to evidence; what it cannot show is no evidence against a link.
-
-    Parameters
-    ----------
-    cause, effect, max_lag
-        As for ``granger``.
-    evidence : Evidence, optional
-        What is known already.
-    alpha : float, default 0.05
-        From this p value up nothing is added.
-    cases : float, default 5.0
-        How many cases a test counts for, times 1 - p.
-    """
-    made, test = evidence or Evidence(), granger(cause, effect, max_lag)
-    if test.p >= alpha:
-        return made
-    note = f"p = {test.p:.2g} at lag {test.lag}"
-    return made.add("granger", supports=cases * (1.0 - test.p), note=note)

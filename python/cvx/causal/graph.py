@@ -344,21 +344,17 @@ class CausalGraph:
         whole(0)("after", after)
         subject = self._known(event_id)
         back = self.walk(event_id, max_depth, max_nodes=max_nodes) if before else None
-        forward = None
-        if after:
-            forward = self.walk(event_id, after, max_nodes=max_nodes, backward=False)
-        events = {subject.id: subject}
-        for reached in (*(back.found if back else ()), *(forward.found if forward else ())):
-            found = self.data.get(reached.id)
-            if found is not None:
-                events[reached.id] = found
+        onward = self.walk(event_id, after, max_nodes=max_nodes, backward=False) if after else None
+        reached = [one.id for walked in (back, onward) if walked for one in walked.found]
+        found = {event: self.data.get(event) for event in reached}
+        events = {subject.id: subject} | {at: one for at, one in found.items() if one is not None}
         return Story(
             subject,
             events,
             self._told(subject.id, back, backward=True),
-            self._told(subject.id, forward, backward=False),
+            self._told(subject.id, onward, backward=False),
             back,
-            forward,
+            onward,
         )
 
     def _told(self, subject: EventId, walked: Walk | None, *, backward: bool) -> tuple[Edge, ...]:
@@ -411,12 +407,13 @@ def digraph(events: Iterable[CausalEvent], links: Iterable[Edge]) -> Any:
     with needs("causal"):
         import networkx as nx  # type: ignore[import-untyped]
     made = nx.DiGraph()
-    for event in events:
-        made.add_node(event.id, **{name: event[name] for name in _OF_A_NODE})
-    for link in sorted(links, key=lambda link: link.weight):
-        told = {"kind": link.kind, "weight": link.weight, "why": link.why, "state": link.state}
-        made.add_edge(link.cause, link.effect, **told)
+    made.add_nodes_from((event.id, {name: event[name] for name in _OF_A_NODE}) for event in events)
+    made.add_edges_from(
+        (link.cause, link.effect, {name: getattr(link, name) for name in _OF_A_LINK})
+        for link in sorted(links, key=lambda link: link.weight)
+    )
     return made
 
 
 _OF_A_NODE = ("text", "tick", "kind", "institution_id")
+_OF_A_LINK = ("kind", "weight", "why", "state")

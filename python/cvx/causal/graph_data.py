@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from typing import Any, TypeAlias
 
 from cvx.arguments import a_text, among, check_fields, one_of
@@ -22,6 +23,7 @@ from cvx.errors import (
 from cvx.store import Record, Writer
 from cvx.store.history import as_of
 from cvx.store.namespaces import check_also, check_namespace, visible_sql
+from cvx.store.rows import listed
 from cvx.types import DEFAULT_NAMESPACE, ENTITY_KEY, Edge, Event, EventId, Vector
 
 _NOT_CAUSAL = frozenset(
@@ -165,7 +167,7 @@ def check_link(link: Edge, began: int, followed: int, effect_first: str) -> None
     warn(said, EffectFirstWarning)
 
 
-_MOST_AT_ONCE = 500
+_AMONG = "event_id IN (SELECT value FROM json_each(?))"
 _INSTITUTION = (
     "CAST(coalesce(json_extract(metadata, '$.institution'),"
     f" json_extract(metadata, '$.\"{ENTITY_KEY}\"'), entity) AS TEXT)"
@@ -192,10 +194,7 @@ class GraphInRam:
 
     def next_id(self) -> EventId:
         """Return an id that is free."""
-        number = len(self._events)
-        while number in self._events:
-            number += 1
-        return number
+        return next(number for number in count(len(self._events)) if number not in self._events)
 
     def add(self, event: CausalEvent) -> None:
         """Take in an event.
@@ -331,18 +330,15 @@ class GraphInRecord:
         """Return the causal links that end at these events, or those that start there."""
         numbers = [event for event in events if isinstance(event, int)]
         nodes = [node for own in self.record.nodes_of_events(numbers).values() for node in own]
-        edges = [
-            edge
-            for at in range(0, len(nodes), _MOST_AT_ONCE)
-            for edge in self.record.links_of(nodes[at : at + _MOST_AT_ONCE], incoming=backward)
-        ]
+        edges = self.record.links_of(nodes, incoming=backward) if nodes else []
         if not edges:
             return []
         kinds = frozenset(causal_kinds(self._edge_kinds()))
         edges = [edge for edge in edges if edge.kind in kinds]
         ends = {node for edge in edges for node in (edge.from_node, edge.to_node)}
         owner = self.record.events_of_nodes(sorted(ends))
-        seen = self._seen(owner.values()) | set(numbers)
+        # Of the far ends those that are active and may be seen; what is asked about always counts.
+        seen = {*numbers, *self._ids(_AMONG, (listed(owner.values()),))}
         return [
             link_of(edge, cause, effect)
             for edge in edges
@@ -350,11 +346,6 @@ class GraphInRecord:
             if cause is not None and effect is not None
             if (cause if backward else effect) in seen
         ]
-
-    def _seen(self, events: Iterable[int]) -> set[int]:
-        """Of these events, those that are active and may be seen."""
-        listed = json.dumps(sorted(set(events)))
-        return set(self._ids("event_id IN (SELECT value FROM json_each(?))", (listed,)))
 
     def _ids(
         self, where: str, values: Sequence[object], state: str = "state = 'active'"
@@ -414,8 +405,7 @@ def store_links(
     """
     ends = {link.cause for link in links} | {link.effect for link in links}
     rows = write.connection.execute(
-        "SELECT event_id, node, timestamp FROM events"
-        " WHERE event_id IN (SELECT value FROM json_each(?))",
+        f"SELECT event_id, node, timestamp FROM events WHERE {_AMONG}",
         (json.dumps(sorted(ends, key=str)),),
     )
     known = {row[0]: (row[1], row[2]) for row in rows}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +20,6 @@ from cvx.store.namespaces import visible_spaces, visible_sql
 from cvx.store.prompt_injection import ORDER
 from cvx.types import Edge, Event, EventId, Filter, Vector
 
-T = TypeVar("T")
 _RECENT, _SIMILAR = 20, 20
 _DISORDER = 200
 _REPEATS, _BEFORE_REPEAT, _MOST_FORMS = 4, 6, 3
@@ -57,18 +55,6 @@ class CauseSearch:
             window=optional(whole(1)),
             latest=whole(0),
         )
-
-
-def in_turn(similar: Iterable[T], recent: Iterable[T]) -> Iterator[T]:
-    """Interleave the most similar and the most recent events.
-
-    Examples
-    --------
-    >>> list(in_turn([1, 2, 3], [9]))
-    [1, 9, 2, 3]
-    """
-    turns = zip_longest(similar, recent)
-    return (one for turn in turns for one in turn if one is not None)
 
 
 class Setting(NamedTuple):
@@ -110,7 +96,7 @@ class Surroundings:
 
     def of(self, effect: Event) -> Setting:
         """Return the latest and the most similar events that are no later than an event."""
-        index, (vector,) = self._index(), _units([effect])
+        index, vector = self._index(), _unit(effect.vector)
         self._read = {}
         until = effect.timestamp + 1
         similar = [] if vector is None else self._near(index, effect, _SIMILAR, effect, until)
@@ -130,12 +116,12 @@ class Surroundings:
         pool = [
             Told(
                 one.text,
-                place,
+                _unit(one.vector),
                 float(steps[one.id]),
                 one.timestamp == effect.timestamp,
                 *counted.get(one.id, (0.0, 0.0)),
             )
-            for one, place in zip(order, _units(order), strict=True)
+            for one in order
         ]
         known = None if vector is None else self._known(index, effect, similar)
         return Setting(Told(effect.text, vector), tuple(order), tuple(pool), known)
@@ -189,11 +175,15 @@ class Surroundings:
         others = [one for one in similar if one != effect.id]
         nodes = [own[0] for own in self.record.nodes_of_events(others).values()]
         links = self.record.links_of(nodes, incoming=True) if nodes else []
+
+        def unit_at(node: int) -> Vector | None:
+            return _unit(index.vector(node) if node in index else None)
+
         ends = [
             (a, b)
             for link in links
             if link.kind == "caused" and state_of(link) in ("stated", "confirmed")
-            for a, b in [(_vector(index, link.from_node), _vector(index, link.to_node))]
+            for a, b in [(unit_at(link.from_node), unit_at(link.to_node))]
             if a is not None and b is not None
         ]
         if not ends:
@@ -212,10 +202,11 @@ class Surroundings:
         again = [one for one in events if one.id != effect.id and form_of[one.id] == own]
         if not again:
             return {}
-        earlier: list[int] = []
-        for one in again[-_REPEATS:]:
-            earlier += self._around(one, _BEFORE_REPEAT, later=False)
-        past = self._events(earlier)
+        past = self._events(
+            number
+            for one in again[-_REPEATS:]
+            for number in self._around(one, _BEFORE_REPEAT, later=False)
+        )
         times = sorted({effect.timestamp, *(one.timestamp for one in again)})
         counted = {}
         forms = {words_of(other.text).form for other in past} - {own}
@@ -244,20 +235,8 @@ class Surroundings:
         return [own.timestamp for own in found if own is one or words_of(own.text).form == form]
 
 
-def _units(events: Sequence[Event]) -> list[Vector | None]:
-    """Vectors of length 1; None where there is none, or none with a direction."""
-    out: list[Vector | None] = [None] * len(events)
-    there = [at for at, one in enumerate(events) if one.vector is not None]
-    if there:
-        rows = np.stack([one.vector for at in there if (one := events[at]).vector is not None])
-        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        for at, row, length in zip(there, rows, lengths.tolist(), strict=True):
-            out[at] = row / np.float32(length) if length else None
-    return out
-
-
-def _vector(index: RawIndex, node: int) -> Vector | None:
-    row = index.vector(node) if node in index else None
+def _unit(row: Vector | None) -> Vector | None:
+    """A vector of length 1; None where there is none, or none with a direction."""
     length = 0.0 if row is None else float(np.sqrt(row @ row))
     return None if row is None or length == 0.0 else np.asarray(row / np.float32(length))
 
@@ -336,9 +315,12 @@ class Linker:
             )
             if state != "candidate" or evidence.weight >= LEAST or before is not _NEW:
                 made.append(link)
-        self._store(
-            [one for one in made if one != replace(known.get(one.cause) or _NEW, recorded=None)]
-        )
+        changed = [
+            one for one in made if one != replace(known.get(one.cause) or _NEW, recorded=None)
+        ]
+        if changed:
+            with self.record.transaction() as write:
+                store_links(write, changed, causal_kinds(self._index().edge_kinds))
         return sorted(made, key=lambda link: -link.weight)
 
     def _linked(self, effect: Event) -> dict[EventId, Edge | None]:
@@ -353,10 +335,12 @@ class Linker:
             for edge in out
             if edge.to_node in owner and edge.kind not in NOT_WALKED
         }
-        for edge in into:
-            if edge.from_node in owner and (edge.kind == "caused" or edge.kind in HIDDEN.values()):
-                found[owner[edge.from_node]] = link_of(edge, owner[edge.from_node], effect.id)
-        return found
+        kinds = {"caused", *HIDDEN.values()}
+        return found | {
+            owner[edge.from_node]: link_of(edge, owner[edge.from_node], effect.id)
+            for edge in into
+            if edge.from_node in owner and edge.kind in kinds
+        }
 
     def settle(self, cause: int, effect: int, change: Callable[[Edge], Edge]) -> Edge:
         """Change the state of a link or a candidate, and return it.
@@ -409,11 +393,6 @@ class Linker:
                 if {cause, effect} <= there
             ]
         return found
-
-    def _store(self, links: Sequence[Edge]) -> None:
-        if links:
-            with self.record.transaction() as write:
-                store_links(write, links, causal_kinds(self._index().edge_kinds))
 
 
 _OPEN = "unjudged_causes"

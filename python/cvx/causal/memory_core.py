@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import zip_longest
 from os import PathLike
 from typing import Any, Self
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from cvx.causal.cosine import as_vector, unit
 from cvx.causal.judges import Judge, Judgement, Pair, as_judge, judgements
-from cvx.causal.linker import CauseSearch, in_turn
+from cvx.causal.linker import CauseSearch
 from cvx.causal.memory_core_duckdb import CoreEvent, CoreFile
 from cvx.causal.narrative import tell_chain
 from cvx.causal.walk import walk
@@ -310,7 +311,8 @@ class CausalMemoryCore:
         recent = self._index.latest(search.latest, since)
         direction = unit(embedding)
         mixed: dict[int, CoreEvent] = {}
-        for event in in_turn(similar, recent):
+        turns = zip_longest(similar, recent)
+        for event in (one for turn in turns for one in turn if one is not None):
             if len(mixed) == search.most:
                 break
             # What lies in the very same place says the same again.
@@ -371,7 +373,11 @@ class CausalMemoryCore:
             ids = [int(one) for one in layer]
             found = self._there(ids) if backward else self._file.effects_of(ids)
             seen.update({event.event_id: event for event in found})
-            return _links(found)
+            return [
+                Edge(event.cause_id, event.event_id, why=event.relationship_text or "")
+                for event in found
+                if event.cause_id not in (None, event.event_id)
+            ]
 
         found = walk(event_id, links_of, max_depth, max_nodes=_NO_END, backward=backward).found
         return [seen[one.id] for one in found if one.id in seen]
@@ -388,14 +394,6 @@ def pair_of(cause: CoreEvent, effect: CoreEvent) -> Pair:
     """Return two events as a judge sees them."""
     lag = round((effect.timestamp - cause.timestamp).total_seconds() * 1e6)
     return Pair(cause.effect_text, effect.effect_text, cause.embedding, effect.embedding, lag)
-
-
-def _links(events: Iterable[CoreEvent]) -> list[Edge]:
-    return [
-        Edge(event.cause_id, event.event_id, why=event.relationship_text or "")
-        for event in events
-        if event.cause_id not in (None, event.event_id)
-    ]
 
 
 def embed_method(model: object) -> Callable[[str], object]:

@@ -315,22 +315,17 @@ class Story:
         """
         days = _Days(event.tick for event in self.events.values())
         before = self._told(self.causes, self.before, days, last=None)
-        paragraphs = []
         if not any(link.effect == self.subject.id for link in self.causes):
             before.append(_stopped(self._text(self.subject.id, days)))
             if self.back is not None:
                 before.append(NOTHING_BEFORE)
         elif self.back and self.back.deeper:
             before.append(MORE_BEFORE)
-        paragraphs.append(" ".join(before))
         after = self._told(self.effects, self.after, days, last=self.subject.id)
         if self.forward and self.forward.deeper:
             after.append(MORE_AFTER)
-        if after:
-            paragraphs.append(" ".join(after))
-        if self.truncated:
-            paragraphs.append("There is more than is told here.")
-        return "\n".join(paragraphs)
+        more = ["There is more than is told here."] if self.truncated else []
+        return "\n".join(" ".join(told) for told in (before, after, more) if told)
 
     def _told(
         self, links: Iterable[Edge], reached: Sequence[Reached], days: _Days, last: EventId | None
@@ -393,7 +388,8 @@ class Story:
     ) -> str:
         effect = self._text(event, days, links)
         parts = []
-        for link in sorted(links, key=lambda link: self._tick(link.cause)):
+        times = {one.id: one.tick for one in self.events.values()}
+        for link in sorted(links, key=lambda link: times.get(link.cause, -(2**63))):
             perhaps = "" if link.state != "judged" else f"{chance(link)} "
             cause = self._text(link.cause, days)
             if is_clause(effect):
@@ -403,9 +399,6 @@ class Story:
             pause = "," if parts[0].startswith("probably") else ""
             return f"{upper(effect)}{pause} {', '.join(parts[:-1])} and {parts[-1]}."
         return f"{upper(effect)} had {len(links)} causes: {'; '.join(parts)}."
-
-    def _tick(self, event: EventId) -> int:
-        return self.events[event].tick if event in self.events else -(2**63)
 
     def _text(self, event: EventId, days: _Days, causes: Sequence[Edge] = ()) -> str:
         """What happened; what a text itself says of causes told with it is not said twice."""
@@ -479,7 +472,19 @@ class Story:
         MissingExtraError
             matplotlib is not installed (extra ``plot``).
         """
-        _draw(self, Path(path))
+        with needs("plot"):
+            from matplotlib.figure import Figure
+        columns = _columns(self)
+        width = min(_WIDEST, 2.6 * len(columns) + 0.6)
+        height = min(_TALLEST, 1.3 * max(map(len, columns.values())) + 0.8)
+        figure = Figure(figsize=(width, height), layout="constrained")
+        draw_story(self, figure.add_subplot())
+        try:
+            figure.savefig(path, dpi=110)
+        except (OSError, ValueError) as error:
+            raise FileError(
+                f"{path} cannot be written ({error}): give a .png, .svg or .pdf"
+            ) from error
 
 
 def _causes_first(
@@ -504,22 +509,6 @@ def _grouped(pairs: Iterable[tuple[EventId, Edge]]) -> dict[EventId, list[Edge]]
 _COLOURS = {"cause": "#fde2c8", "event": "#f6b3a8", "consequence": "#cfe3f5"}
 _WIDEST, _TALLEST = 60.0, 40.0
 _TEXT_WIDTH, _TEXT_LENGTH = 22, 88
-
-
-def _draw(story: Story, path: Path) -> None:
-    with needs("plot"):
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    columns = _columns(story)
-    width = min(_WIDEST, 2.6 * len(columns) + 0.6)
-    height = min(_TALLEST, 1.3 * max(map(len, columns.values())) + 0.8)
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    draw_story(story, figure.add_subplot())
-    try:
-        figure.savefig(path, dpi=110)
-    except (OSError, ValueError) as error:
-        raise FileError(f"{path} cannot be written ({error}): give a .png, .svg or .pdf") from error
 
 
 def draw_story(story: Story, axes: Axes) -> None:

@@ -67,7 +67,6 @@ class Importance(Protocol):
 
     def rate(self, text: str, kind: str) -> float:
         """Return a number from 1 to 10."""
-        ...
 
 
 class RuleImportance:
@@ -185,7 +184,6 @@ class ReflectionWriter(Protocol):
 
     def write(self, events: Sequence[Event]) -> list[Insight]:
         """Return what is to be learned of them, the most telling first."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

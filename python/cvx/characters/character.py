@@ -602,25 +602,19 @@ class Character:
             event = hit.event
             assert event is not None
             relevance = hit.similarity if hit.relevance is None else hit.relevance
-            item: dict[str, Any] = {
-                "content": self._told(event.text),
+            turn, shown = _turn(event), self.distortion.recalled(event.text)
+            formed = "formation" if event.source == SOURCE else None
+            item = {
+                "content": quoted(shown),
                 "relevance": round(relevance, 4),
-            }
-            turn = _turn(event)
-            if turn is not None and "query" in told:
                 # A string on the wire, as the blueprint has it.
-                item["turn"] = str(turn)
-            if ids:
-                item["id"] = event.id
-            if confidence:
-                item["confidence"] = round(relevance * event.trust, 4)
-            if self.distortion.recalled(event.text) != event.text:
-                item["distorted"] = "retrieval"
-            elif event.source == SOURCE:
-                item["distorted"] = "formation"
-            if ORDER in event.tags:
-                item["note"] = REMARK
-            memories.append(item)
+                "turn": None if turn is None or "query" not in told else str(turn),
+                "id": event.id if ids else None,
+                "confidence": round(relevance * event.trust, 4) if confidence else None,
+                "distorted": formed if shown == event.text else "retrieval",
+                "note": REMARK if ORDER in event.tags else None,
+            }
+            memories.append({name: value for name, value in item.items() if value is not None})
         return Answer(hits, memories, **told)
 
     # What the cast asks of it when a line is captured.

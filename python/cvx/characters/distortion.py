@@ -20,7 +20,6 @@ class DistortionFilter(Protocol):
 
     def apply(self, text: str) -> str:
         """Return the text as the character takes it."""
-        ...
 
 
 @runtime_checkable
@@ -29,7 +28,6 @@ class Inverter(Protocol):
 
     def invert(self, vector: Vector) -> str:
         """Return a text that would be embedded there."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
-from datetime import UTC, datetime
+from contextlib import contextmanager, nullcontext, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -79,10 +79,8 @@ def timestamp_of(text: str | None, option: str = "--time") -> int | None:
     """
     if text is None:
         return None
-    try:
+    with suppress(ValueError):
         return int(text)
-    except ValueError:
-        pass
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -92,8 +90,7 @@ def timestamp_of(text: str | None, option: str = "--time") -> int | None:
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    seconds = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    return (seconds.days * 86_400 + seconds.seconds) * 1_000_000 + seconds.microseconds
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def emit(value: Mapping[str, Any]) -> None:
@@ -104,6 +101,15 @@ def emit(value: Mapping[str, Any]) -> None:
 def line(text: str = "", *, dim: bool = False, bold: bool = False) -> None:
     """Print a line; styles only reach a terminal."""
     typer.echo(typer.style(printable(text), dim=dim or None, bold=bold or None))
+
+
+def tell(value: Mapping[str, Any], *texts: str, as_json: bool) -> None:
+    """Print an answer: as one line of JSON, or else in words."""
+    if as_json:
+        emit(value)
+    else:
+        for text in texts:
+            line(text)
 
 
 def note(text: str) -> None:

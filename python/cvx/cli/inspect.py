@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cvx.cli.console import EmbedderSpec, Json, Store, emit, line, note, opened
+from cvx.cli.console import EmbedderSpec, Json, Store, emit, line, note, opened, tell
 from cvx.errors import CvxError, FileError
 
 if TYPE_CHECKING:
@@ -82,10 +82,7 @@ def report(
     except OSError as error:
         raise FileError(f"{out} cannot be written ({error}): give another file") from error
     size = len(page.encode())
-    if json:
-        emit({"path": str(out), "bytes": size})
-    else:
-        line(f"wrote {size:,} bytes to {out}")
+    tell({"path": str(out), "bytes": size}, f"wrote {size:,} bytes to {out}", as_json=json)
 
 
 @contextlib.contextmanager

@@ -20,13 +20,14 @@ from cvx.cli.console import (
     note,
     opened,
     progress,
+    tell,
     timestamp_of,
 )
 from cvx.escaping import one_line
 
 if TYPE_CHECKING:
     from cvx.memory import Memory
-    from cvx.store.doctor import Finding, Salvaged
+    from cvx.store.doctor import Finding
 
 
 _BUDGET = re.compile(r"(\d+)\s*(|events|B|KB|MB|GB)")
@@ -183,11 +184,12 @@ def compact(store: Store = None, json: Json = False) -> None:
     """
     with opened(store, embeds=False) as memory:
         done = memory.admin.compact()
-    if json:
-        emit({"before": done.before, "after": done.after, "complete": done.complete})
-        return
-    line(f"{done.before:,} bytes before, {done.after:,} after")
-    if not done.complete:
+    tell(
+        {"before": done.before, "after": done.after, "complete": done.complete},
+        f"{done.before:,} bytes before, {done.after:,} after",
+        as_json=json,
+    )
+    if not (done.complete or json):
         note("another process is reading: the log could not be emptied; run it again later")
 
 
@@ -232,7 +234,23 @@ def doctor(
             raise typer.BadParameter("--look-for goes without --repair")
         if str(repair).startswith("-"):
             raise typer.BadParameter(f"--repair {repair}: name the new folder before other options")
-        _show_saved(save(folder, repair), repair, as_json=json)
+        saved = save(folder, repair)
+        tell(
+            {
+                "store": str(repair),
+                "rows": saved.counts,
+                "wrong": saved.wrong,
+                "broken": list(saved.broken),
+            },
+            f"saved {counted(sum(saved.counts.values()), 'row')} into {repair}",
+            *(f"parts of {table} could not be read" for table in saved.broken),
+            *(
+                f"left out {counted(number, 'row')} of {table}: damaged, or of something lost"
+                for table, number in saved.wrong.items()
+                if number
+            ),
+            as_json=json,
+        )
         return
     with progress("checking") as tick:
         texts = [text for one in look_for or () for text in _texts(one)]
@@ -269,25 +287,6 @@ def _texts(given: str) -> list[str]:
     if not read:
         raise typer.BadParameter("--look-for -: the input is empty, give a text a line")
     return read
-
-
-def _show_saved(saved: Salvaged, target: Path, *, as_json: bool) -> None:
-    if as_json:
-        emit(
-            {
-                "store": str(target),
-                "rows": saved.counts,
-                "wrong": saved.wrong,
-                "broken": list(saved.broken),
-            }
-        )
-        return
-    line(f"saved {counted(sum(saved.counts.values()), 'row')} into {target}")
-    for table in saved.broken:
-        line(f"parts of {table} could not be read")
-    for table, number in saved.wrong.items():
-        if number:
-            line(f"left out {counted(number, 'row')} of {table}: damaged, or of something lost")
 
 
 _ADVICE = (

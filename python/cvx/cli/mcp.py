@@ -189,7 +189,15 @@ def inspect(
         listed, answer = asyncio.run(ask())
     if answer is None:
         if json:
-            emit({"tools": [_described(one) for one in listed]})
+            known = [
+                {
+                    "name": one.name,
+                    "description": one.description or "",
+                    "arguments": one.input_schema,
+                }
+                for one in listed
+            ]
+            emit({"tools": known})
             return
         for one in listed:
             told = " ".join((one.description or "").split())
@@ -203,14 +211,6 @@ def inspect(
                 line(row)
     if answer.is_error:
         raise typer.Exit(1)
-
-
-def _described(tool: Tool) -> dict[str, object]:
-    return {
-        "name": tool.name,
-        "description": tool.description or "",
-        "arguments": tool.input_schema,
-    }
 
 
 def _arguments(tool: Tool) -> str:

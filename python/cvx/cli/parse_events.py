@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from cvx.arguments import a_mapping, a_text, some_texts
+from cvx.causal.cosine import as_vector
 from cvx.cli.console import timestamp_of
 from cvx.errors import FileError, InvalidInputError
 from cvx.memory.write_verbs import sound
@@ -148,8 +149,8 @@ def _event(row: dict[str, Any], now: int) -> Event:
     fields = {name: row[name] for name in _KEYS if name not in ("aliases", "time", "vector")}
     fields["tags"] = tuple(some_texts("tags", row["tags"]))
     a_mapping("metadata", row["metadata"])
-    time, vector = _time(row["time"], now), _vector(row.get("vector"))
-    return sound(Event(**fields, timestamp=time, vector=vector))
+    vector = None if row.get("vector") is None else as_vector(row["vector"])
+    return sound(Event(**fields, timestamp=_time(row["time"], now), vector=vector))
 
 
 def _time(value: int | str | None, now: int) -> int:
@@ -159,14 +160,3 @@ def _time(value: int | str | None, now: int) -> int:
         return int(timestamp_of(value, "time") or 0)
     except typer.BadParameter as error:
         raise InvalidInputError(error.message) from None
-
-
-def _vector(value: list[Any] | None) -> Any:
-    if value is None:
-        return None
-    import numpy as np
-
-    try:
-        return np.array(value, dtype=np.float32)
-    except (TypeError, ValueError):
-        raise InvalidInputError("vector: give a list of numbers") from None

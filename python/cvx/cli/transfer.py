@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,15 +13,11 @@ from cvx.cli.console import (
     Namespace,
     Store,
     counted,
-    emit,
     folder_of,
-    line,
     opened,
     progress,
+    tell,
 )
-
-if TYPE_CHECKING:
-    from cvx.store.transfer import Imported
 
 
 def export(
@@ -49,10 +45,11 @@ def export(
     with opened(store, embeds=False, reads=True) as memory, progress("exporting") as tick:
         header = memory.admin.export(path, format=format, progress=tick)
     told = {"path": str(path), "rows": dict(header.counts), "embedder": header.meta["embedder"]}
-    if json:
-        emit(told)
-    elif str(path) != "-":
-        line(f"wrote {counted(header.counts['events'], 'event')} ({header.total:,} rows) to {path}")
+    if str(path) != "-":
+        said = (
+            f"wrote {counted(header.counts['events'], 'event')} ({header.total:,} rows) to {path}"
+        )
+        tell(told, said, as_json=json)
 
 
 def import_(
@@ -111,10 +108,16 @@ def import_(
         raise typer.BadParameter("--keep-vectors, --namespace and --embedder go with --from")
     with progress("importing") as tick:
         done = import_export(folder_of(store), path, format=format, again=again, progress=tick)
-    if json:
-        emit({"merged": done.merged, "rows": dict(done.counts), "left_out": dict(done.left_out)})
-    else:
-        _show_imported(done)
+    how = "added to what is here, under new ids" if done.merged else "restored as they were"
+    tell(
+        {"merged": done.merged, "rows": dict(done.counts), "left_out": dict(done.left_out)},
+        f"{counted(done.counts['events'], 'event')} {how} ({sum(done.counts.values()):,} rows)",
+        *(
+            f"left out: {counted(number, 'row')} of {table}, part of the other store's history"
+            for table, number in done.left_out.items()
+        ),
+        as_json=json,
+    )
 
 
 def _import_foreign(
@@ -163,19 +166,10 @@ def _import_foreign(
         old = [number for number in ids if number <= newest]
         # A transaction is recorded later than all before it.
         changed = sum(event.recorded > until for event in memory.record.events(old))
-    if as_json:
-        emit({"merged": True, "rows": {"events": len(ids)}, "left_out": {}})
-    else:
-        new, same = len(ids) - len(old), len(old) - changed
-        how = f": {new:,} new, {changed:,} changed, {same:,} as they were" if old else ""
-        line(f"{counted(len(ids), 'event')} taken over{how}")
-
-
-def _show_imported(done: Imported) -> None:
-    how = "added to what is here, under new ids" if done.merged else "restored as they were"
-    line(f"{counted(done.counts['events'], 'event')} {how} ({sum(done.counts.values()):,} rows)")
-    for table, number in done.left_out.items():
-        line(f"left out: {counted(number, 'row')} of {table}, part of the other store's history")
+    new, same = len(ids) - len(old), len(old) - changed
+    how = f": {new:,} new, {changed:,} changed, {same:,} as they were" if old else ""
+    told = {"merged": True, "rows": {"events": len(ids)}, "left_out": {}}
+    tell(told, f"{counted(len(ids), 'event')} taken over{how}", as_json=as_json)
 
 
 def reembed(
@@ -217,9 +211,7 @@ def reembed(
         "dim": made.info()["dim"],
         "embedded": moved,
     }
-    if json:
-        emit(told)
-    elif before.embedder == told["to"]:
-        line(f"nothing to do: the store is of {told['to']} already")
-    else:
-        line(f"moved from {told['from']} to {told['to']}, {counted(moved, 'text')} embedded")
+    said = f"moved from {told['from']} to {told['to']}, {counted(moved, 'text')} embedded"
+    if before.embedder == told["to"]:
+        said = f"nothing to do: the store is of {told['to']} already"
+    tell(told, said, as_json=json)

@@ -14,10 +14,9 @@ from cvx.cli.console import (
     Namespace,
     Store,
     counted,
-    emit,
-    line,
     opened,
     progress,
+    tell,
     timestamp_of,
 )
 
@@ -95,11 +94,8 @@ def add(
     events, aliases = read_lines(file, text, given, time_ns() // 1000)
     with opened(store, embedder, create=True) as memory:
         ids = _store(memory, events, aliases)
-    if json:
-        emit({"ids": ids, "added": len(ids)})
-    else:
-        shown = f"event {ids[0]}" if len(ids) == 1 else counted(len(ids), "event")
-        line(f"remembered {shown}")
+    shown = f"event {ids[0]}" if len(ids) == 1 else counted(len(ids), "event")
+    tell({"ids": ids, "added": len(ids)}, f"remembered {shown}", as_json=json)
 
 
 def _store(memory: Memory, events: list[Event], aliases: list[list[str]]) -> list[int]:
@@ -113,8 +109,7 @@ def _store(memory: Memory, events: list[Event], aliases: list[list[str]]) -> lis
             for place, vector in zip(some, vectors, strict=True):
                 events[place] = replace(events[place], vector=vector)
             tick(min(at + _AT_ONCE, len(missing)), len(missing))
-    ids: list[int] = memory.add_many(events, aliases=aliases).tolist()
-    return ids
+    return [int(one) for one in memory.add_many(events, aliases=aliases)]
 
 
 def link(
@@ -157,7 +152,5 @@ def link(
             evidence=evidence,
             effect_first=effect_first,
         )
-    if json:
-        emit({"from": cause, "to": effect, "kind": kind, "weight": weight, "why": why})
-    else:
-        line(f"{cause} {kind} {effect}")
+    told = {"from": cause, "to": effect, "kind": kind, "weight": weight, "why": why}
+    tell(told, f"{cause} {kind} {effect}", as_json=json)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -18,7 +17,6 @@ from cvx.causal.fusion import (
     Ancestors,
     Blend,
     Candidates,
-    Ranked,
     additive,
     interleave,
     multiplicative,
@@ -47,7 +45,6 @@ class Router(Protocol):
 
     def embed(self, texts: list[str], /) -> Awaitable[Sequence[npt.ArrayLike]]:
         """Return one vector a text."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,9 +356,8 @@ class TCMFRetriever:
 
         def found() -> TCMFContext:
             crisis = self._crisis(crisis_event_id, degraded)
-            walked = Walk((), False)
-            if crisis is not None:
-                walked = self.graph.walk(crisis.id, self.settings.max_depth)
+            depth = self.settings.max_depth
+            walked = Walk((), False) if crisis is None else self.graph.walk(crisis.id, depth)
             reached = [
                 _Precedent(event, one.depth, one.weight)
                 for one in walked.found
@@ -517,7 +513,19 @@ class TCMFRetriever:
             weights=np.array([one.weight for one in events], dtype=np.float64),
             times=np.array([one.event.tick for one in events], dtype=np.int64),
         )
-        crisis = None if about is None else unit(about)
+        settings, behind = self.settings, {"fallback": len(reached)}
+        if settings.fusion == "interleave":
+            ranked = interleave(
+                candidates,
+                ancestors.part(slice(len(reached))),
+                fallback=ancestors.part(slice(len(reached), None)) if settings.fallback else None,
+                event=None if about is None else unit(about),
+                floor=settings.floor,
+                k=k,
+            )
+        else:
+            rule = multiplicative if settings.fusion == "multiplicative" else additive
+            ranked = rule(candidates, ancestors, replace(settings.blend, weights=weights))
         return [
             Recalled(
                 pool[one.candidate].citizen_id,
@@ -525,42 +533,14 @@ class TCMFRetriever:
                 scored[one.candidate].memory,
                 one.score,
                 one.factors,
-                None if place is None else events[place].event,
+                # Events that no link reaches stand behind those that one does.
+                None
+                if one.ancestor is None
+                else events[one.ancestor + behind.get(one.arm, 0)].event,
                 one.arm,
             )
-            for one, place in islice(
-                self._fused(candidates, ancestors, len(reached), weights, crisis, k), k
-            )
+            for one in ranked[:k]
         ]
-
-    def _fused(
-        self,
-        candidates: Candidates,
-        ancestors: Ancestors,
-        reached: int,
-        weights: tuple[float, float, float],
-        crisis: Vector | None,
-        k: int,
-    ) -> Iterator[tuple[Ranked, int | None]]:
-        """Yield the candidates best first, each with the place of the ancestor it is about."""
-        settings = self.settings
-        if settings.fusion == "interleave":
-            known, spare = ancestors.part(slice(reached)), ancestors.part(slice(reached, None))
-            for one in interleave(
-                candidates,
-                known,
-                fallback=spare if settings.fallback and len(spare) else None,
-                event=crisis,
-                floor=settings.floor,
-                k=k,
-            ):
-                shift = reached if one.arm == "fallback" else 0
-                yield one, None if one.ancestor is None else one.ancestor + shift
-            return
-        blend = replace(settings.blend, weights=weights)
-        rule = multiplicative if settings.fusion == "multiplicative" else additive
-        for one in rule(candidates, ancestors, blend):
-            yield one, one.ancestor
 
 
 def _citizen(name: str, one: Any) -> Citizen:

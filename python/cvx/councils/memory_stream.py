@@ -222,10 +222,9 @@ class MemoryStream:
         """
         if memory.id in self:
             raise InvalidInputError(f"memory {memory.id!r} is in the stream: give it another id")
-        vector = memory.embedding
-        if vector is not None and not vector.any():
-            # Without a direction it is like nothing, as without a vector.
-            vector = None
+        # Without a direction it is like nothing, as without a vector.
+        told = memory.embedding is not None and memory.embedding.any()
+        vector = memory.embedding if told else None
         self._fit(vector)
         event = Event(
             entity_id=0,

@@ -47,12 +47,10 @@ class _Stream(httpcore.NetworkStream):
         self._inner = inner
         self._deadline = deadline
 
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        del timeout
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002
         return self._inner.read(max_bytes, self._deadline.left())
 
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        del timeout
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
         sock: socket.socket = self._inner.get_extra_info("socket")
         rest = memoryview(buffer)
         try:
@@ -71,9 +69,8 @@ class _Stream(httpcore.NetworkStream):
         self,
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
-        timeout: float | None = None,
+        timeout: float | None = None,  # noqa: ARG002
     ) -> httpcore.NetworkStream:
-        del timeout
         secured = self._inner.start_tls(ssl_context, server_hostname, self._deadline.left())
         return _Stream(secured, self._deadline)
 
@@ -98,12 +95,11 @@ class Network(httpcore.NetworkBackend):
         self,
         host: str,
         port: int,
-        timeout: float | None = None,
+        timeout: float | None = None,  # noqa: ARG002
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
         """Connect to the first address of a host that answers."""
-        del timeout
         addresses = self._addresses(host, port)
         while True:
             # Each has its share of the time: an address that swallows everything leaves the others

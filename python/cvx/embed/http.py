@@ -209,21 +209,24 @@ class Http:
                 f"{without_secrets(url)!r} is not on {self._origin}: make another client for it"
             )
         shown = parts._replace(query="", fragment="").geturl()
-        attempts = stamina.retry_context(
-            on=_worth_repeating,
+        repeated = (
+            _BusyError,
+            httpcore.TimeoutException,
+            httpcore.NetworkError,
+            httpcore.RemoteProtocolError,
+            httpcore.ProxyError,
+        )
+        retrying = stamina.RetryingCaller(
             attempts=options.retries + 1,
             timeout=None,
             wait_initial=options.backoff_s,
             wait_max=8.0,
             wait_jitter=0.0,
         )
-        reply = None
         try:
-            for attempt in attempts:
-                with attempt:
-                    reply = self._once(method, url, shown, body)
+            return retrying(repeated, self._once, method, url, shown, body)
         except _BusyError as busy:
-            reply = busy.reply
+            return busy.reply
         except httpcore.TimeoutException as error:
             raise EmbedderTimeoutError(
                 f"{shown} gave no whole answer within {options.timeout_s} s, "
@@ -236,8 +239,6 @@ class Http:
                 f"{options.retries + 1} times: start the server (for Ollama: `ollama serve`) and "
                 "check the address"
             ) from error
-        assert reply is not None
-        return reply
 
     def _once(self, method: str, url: str, shown: str, body: object) -> Reply:
         headers: list[tuple[bytes | str, bytes | str]] = [
@@ -390,18 +391,3 @@ def _proxy(parts: SplitResult) -> SplitResult | None:
             f"no_proxy={parts.hostname}"
         )
     return proxy
-
-
-def _worth_repeating(error: Exception) -> bool:
-    import httpcore
-
-    return isinstance(
-        error,
-        (
-            _BusyError,
-            httpcore.TimeoutException,
-            httpcore.NetworkError,
-            httpcore.RemoteProtocolError,
-            httpcore.ProxyError,
-        ),
-    )

@@ -31,7 +31,6 @@ class Embedder(Protocol):
         -------
         ndarray of shape (n, dim), float32
         """
-        ...
 
     def info(self) -> Mapping[str, Any]:
         """Say what the vectors are.
@@ -42,7 +41,6 @@ class Embedder(Protocol):
 
         Vectors of two embedders with different ``id`` must not be mixed.
         """
-        ...
 
 
 class Threaded(ABC):
@@ -245,8 +243,7 @@ class Prefixed(Threaded):
         -------
         ndarray of shape (dim,), float32
         """
-        row: Vector = self.inner.embed([self.query + text for text in listed([text])])[0]
-        return row
+        return np.asarray(self.inner.embed([self.query + text for text in listed([text])])[0])
 
     def forget(self, texts: Iterable[str]) -> None:
         """Let the inner embedder forget what it remembers of these texts, if it remembers any."""
@@ -265,7 +262,6 @@ class Encoder(Protocol):
 
     def encode(self, texts: list[str], /) -> Any:
         """Give one row of numbers for each text."""
-        ...
 
 
 class EncoderEmbedder(Threaded):

@@ -18,15 +18,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cvx.embed.lexical import LexicalEmbedder
 from cvx.embed.models import OLLAMA_URL, preset_for
+from cvx.embed.protocol import Embedder, with_prefixes
 from cvx.errors import EmbedderError, EmbedderNotApprovedError, InvalidInputError
 from cvx.types import Vector
-
-if TYPE_CHECKING:
-    from cvx.embed.protocol import Embedder
 
 FORMS = "lexical[:DIM], local:DIR, ollama:MODEL[@URL] or openai:MODEL[@URL]"
 KEY = "CVX_EMBEDDER_KEY"
@@ -192,7 +190,6 @@ def _made(spec: str, dim: int | None, *, named_by_user: bool) -> Embedder:
 
 def _served(kind: str, model: str, url: str, dim: int | None, *, named_by_user: bool) -> Embedder:
     from cvx.embed.http import HttpOptions, origin_of
-    from cvx.embed.protocol import with_prefixes
     from cvx.embed.servers import OllamaEmbedder, OpenAIEmbedder
 
     preset = preset_for(model)

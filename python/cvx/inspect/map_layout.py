@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cvx.memory import Memory
 from cvx.types import Vector
-
-if TYPE_CHECKING:
-    from cvx.memory import Memory
 
 Place = tuple[float, float]
 

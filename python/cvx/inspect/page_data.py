@@ -298,8 +298,7 @@ class PageData:
 
     def linked(self) -> Told:
         """Return the events that most links lead to, to begin with."""
-        with needs("inspect"):
-            import polars as pl
+        import polars as pl
 
         links = self.memory.frames.links()
         told = links.filter(~pl.col("kind").is_in(list(_UNTOLD)) & (pl.col("weight") > 0))
@@ -365,8 +364,7 @@ class PageData:
 
     def episodes(self, asked: Asked) -> Told:
         """Return a page of episodes, the latest first, and the tasks there are."""
-        with needs("inspect"):
-            import polars as pl
+        import polars as pl
 
         frame = self._episodes()
         page, mask = whole_of(asked, "page", 0), pl.lit(value=True)
@@ -474,8 +472,7 @@ class PageData:
             return self._table
 
     def _mask(self, table: Table, asked: Asked) -> pl.Expr:
-        with needs("inspect"):
-            import polars as pl
+        import polars as pl
 
         mask = pl.lit(value=True)
         if asked.get("q"):
@@ -558,8 +555,7 @@ class PageData:
         }
 
     def _episodes(self) -> pl.DataFrame:
-        with needs("inspect"):
-            import polars as pl
+        import polars as pl
 
         frame = self.memory.frames.episodes().sort("episode_id", descending=True)
         task = pl.coalesce("task_type", "goal").fill_null("").alias("task")
@@ -567,8 +563,7 @@ class PageData:
 
     def curves(self) -> list[Told]:
         """Return the trailing mean of outcomes over the episodes of all tasks, and of each."""
-        with needs("inspect"):
-            import polars as pl
+        import polars as pl
 
         own = self._episodes().filter(
             (pl.col("kind") == "experience") & pl.col("reward").is_not_null()

@@ -7,15 +7,13 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cvx.errors import CvxError
 from cvx.inspect.json_values import Asked, Told
 from cvx.inspect.page_data import PageData
 from cvx.inspect.server import static
-
-if TYPE_CHECKING:
-    from cvx.memory import Memory
+from cvx.memory import Memory
 
 EVENTS = 1_000
 _DETAILS = 200

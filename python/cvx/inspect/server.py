@@ -156,20 +156,18 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(size)
         if not self._may_ask() or not self._knows_token():
             return
-        if self.path != "/api/change" or not self.server.view.can_edit:
-            self._refuse(403, "this page only reads: start `cvx inspect` with --edit")
-            return
-        if self.headers.get_content_type() != "application/json":
-            self._refuse(415, "a change is application/json")
-            return
         try:
             asked = json.loads(body)
         except (ValueError, RecursionError):
             asked = None
-        if isinstance(asked, dict):
-            self._tell("change", asked)
-        else:
+        if self.path != "/api/change" or not self.server.view.can_edit:
+            self._refuse(403, "this page only reads: start `cvx inspect` with --edit")
+        elif self.headers.get_content_type() != "application/json":
+            self._refuse(415, "a change is application/json")
+        elif not isinstance(asked, dict):
             self._refuse(400, f"a change is a JSON object, nested at most {DEEPEST} deep")
+        else:
+            self._tell("change", asked)
 
     def _may_ask(self) -> bool:
         """Refuse what another site's page sends, by a name that leads here or by a link."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cvx.arguments import one_of
 from cvx.errors import UnknownError
 from cvx.memory import Memory
 from cvx.types import Event
+
+a_memory = one_of(Memory, called="a cvx.Memory, such as Memory.open(folder) returns")
 
 
 def by_key(memory: Memory, keys: Iterable[str]) -> dict[str, Event]:

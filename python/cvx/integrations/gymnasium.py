@@ -11,8 +11,9 @@ from typing import Any, Self, SupportsFloat, TypeAlias
 
 import numpy as np
 
-from cvx.arguments import a_flag, one_of, optional, whole, wrong
+from cvx.arguments import a_flag, optional, whole, wrong
 from cvx.errors import InvalidInputError, MissingExtraError
+from cvx.integrations import a_memory
 from cvx.memory import Memory
 from cvx.memory.advice import Advice
 from cvx.memory.episode import RunningEpisode
@@ -30,7 +31,6 @@ Ways: TypeAlias = Sequence[Any] | Callable[[Any, Mapping[str, Any]], Sequence[An
 """Actions, or what returns some from an observation and its info."""
 
 _MOST_NUMBERS = 4096
-_a_memory = one_of(Memory, called="a cvx.Memory, such as Memory.open(folder) returns")
 _some_history = optional(whole(0))
 
 
@@ -59,7 +59,7 @@ def readable(observation: Any) -> Any:
             "wrapper of the environment that makes features of them"
         )
     if any(isinstance(one, float) for one in leaves):
-        return [_as_number(one) for one in leaves]
+        return [float(_as_state(one) if isinstance(one, str) else one) for one in leaves]
     return tuple(_as_state(one) for one in leaves)
 
 
@@ -76,10 +76,6 @@ def _leaves(value: Any) -> Iterator[int | float | str]:
         yield int(value) if isinstance(value, bool) else value
     elif value is not None:
         raise wrong("the observation", value, "texts and numbers, by a wrapper that makes some")
-
-
-def _as_number(value: float | str) -> float:
-    return float(_as_state(value)) if isinstance(value, str) else float(value)
 
 
 def _as_state(value: float | str) -> int:
@@ -137,7 +133,7 @@ class Recorder:
         learn: bool,
         space: Any,
     ) -> None:
-        self.memory, self.learn = _a_memory("memory", memory), a_flag("learn", learn)
+        self.memory, self.learn = a_memory("memory", memory), a_flag("learn", learn)
         self.goal, self.task, self.actions = goal, task, actions
         self.history, self.k = _some_history("history", history), whole(1)("k", k)
         self.space = space
@@ -473,12 +469,8 @@ class VectorMemoryWrapper(VectorWrapper):
         given = list(iterate(self.action_space, actions))
         try:
             observations, rewards, terminated, truncated, infos = self.env.step(actions)
-        except BaseException:
-            self._break_off()
-            raise
-        mode = self.env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
-        seen = list(iterate(self.observation_space, observations))
-        try:
+            mode = self.env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+            seen = list(iterate(self.observation_space, observations))
             for slot, recorder in enumerate(self.recorders):
                 info = _of_slot(infos, slot)
                 if recorder.episode is None:
@@ -555,7 +547,7 @@ class MemoryAgent:
         actions: Ways = None,
         history: int | None = None,
     ) -> None:
-        self.memory = _a_memory("memory", memory)
+        self.memory = a_memory("memory", memory)
         self._about: dict[str, Any] = {
             "goal": goal,
             "task": task,

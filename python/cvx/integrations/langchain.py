@@ -11,10 +11,9 @@ from uuid import uuid4
 
 import numpy as np
 
-from cvx.arguments import one_of
 from cvx.errors import InvalidInputError
 from cvx.extras import needs
-from cvx.integrations import by_key
+from cvx.integrations import a_memory, by_key
 from cvx.memory import Memory
 from cvx.recall.trace import Hits
 from cvx.types import Event, Filter, Hit, Vector
@@ -25,7 +24,6 @@ with needs("langchain"):
     from langchain_core.vectorstores import VectorStore
 
 _KIND = "document"
-_a_memory = one_of(Memory, called="a cvx.Memory, such as Memory.open(folder) returns")
 
 
 class EmbeddingsEmbedder:
@@ -82,7 +80,7 @@ class MemoryVectorStore(VectorStore):
     """
 
     def __init__(self, memory: Memory) -> None:
-        self.memory = _a_memory("memory", memory)
+        self.memory = a_memory("memory", memory)
 
     @classmethod
     def from_texts(

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from cvx.arguments import one_of
 from cvx.errors import InvalidInputError
 from cvx.extras import needs
-from cvx.integrations import by_key
+from cvx.integrations import a_memory, by_key
 from cvx.memory import Memory
 from cvx.types import Event, Filter
 
@@ -38,7 +37,6 @@ Path = tuple[str, ...]
 _KIND = "langgraph item"
 _ITEM = "langgraph"
 """Where in the metadata of an event its item stands, as ``Item`` takes it."""
-_a_memory = one_of(Memory, called="a cvx.Memory, such as Memory.open(folder) returns")
 _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "$eq": lambda value, other: bool(value == other),
     "$ne": lambda value, other: bool(value != other),
@@ -81,7 +79,7 @@ class MemoryStore(BaseStore):
     supports_ttl = False
 
     def __init__(self, memory: Memory, *, fields: Sequence[str] = ("$",)) -> None:
-        self.memory = _a_memory("memory", memory)
+        self.memory = a_memory("memory", memory)
         self.fields = tuple(fields)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
@@ -134,7 +132,11 @@ class MemoryStore(BaseStore):
         most = op.offset + op.limit
         every: list[Event] | None = None
         if op.filter:
-            every = [one for one in self.memory.events(where) if _passes(_value(one), op.filter)]
+            every = [
+                one
+                for one in self.memory.events(where)
+                if _passes(one.metadata[_ITEM]["value"], op.filter)
+            ]
             where = where._replace(ids=[one.id for one in every])
         order: list[Event] = []
         scores: dict[int, float] = {}
@@ -153,7 +155,8 @@ class MemoryStore(BaseStore):
         ]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Path]:
-        found = {_namespace(one) for one in self.memory.events(Filter(kind=_KIND, outcome="any"))}
+        events = self.memory.events(Filter(kind=_KIND, outcome="any"))
+        found = {tuple(one.metadata[_ITEM]["namespace"]) for one in events}
         asked = op.match_conditions or ()
         kept = {one for one in found if all(_matches(one, condition) for condition in asked)}
         return sorted({one[: op.max_depth] for one in kept})[op.offset : op.offset + op.limit]
@@ -195,14 +198,6 @@ def _key(namespace: Sequence[str], key: str) -> str:
 
 def _prefix(path: Sequence[str]) -> str:
     return json.dumps([_KIND, *path], ensure_ascii=False)
-
-
-def _value(event: Event) -> dict[str, Any]:
-    return dict(event.metadata[_ITEM]["value"])
-
-
-def _namespace(event: Event) -> Path:
-    return tuple(event.metadata[_ITEM]["namespace"])
 
 
 def _matches(path: Path, condition: MatchCondition) -> bool:

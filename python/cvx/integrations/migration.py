@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cvx.arguments import a_text, among, checked, one_of, wrong
+from cvx.arguments import a_text, among, checked, wrong
 from cvx.errors import FileError, InvalidInputError
+from cvx.integrations import a_memory
 from cvx.memory import Memory
 from cvx.types import IntArray
 from cvx.validation import DEEPEST
@@ -25,10 +26,9 @@ FIELDS = ("text", "timestamp", "entity", "key", "kind", "source", "namespace")
 
 _OF_MEM0 = ("user_id", "agent_id", "run_id", "actor_id", "role", "attributed_to", "expiration_date")
 _OWNERS = ("user_id", "agent_id", "run_id", None)
-_a_memory = one_of(Memory, called="a cvx.Memory, such as Memory.open(folder) returns")
 
 
-@checked(memory=_a_memory, namespace=among(*_OWNERS))
+@checked(memory=a_memory, namespace=among(*_OWNERS))
 def from_mem0(memory: Memory, exported: Exported, *, namespace: str | None = "user_id") -> IntArray:
     """Take over memories of Mem0, all or none.
 
@@ -70,21 +70,20 @@ def from_mem0(memory: Memory, exported: Exported, *, namespace: str | None = "us
     for place, found in _listed(exported, "results"):
         if not isinstance(found.get("memory"), str):
             raise _not_one(place, "memory", found)
-        about = {**_about(place, found.get("metadata"))}
-        about |= {name: found[name] for name in _OF_MEM0 if found.get(name) is not None}
+        said = {name: found[name] for name in _OF_MEM0 if found.get(name) is not None}
         rows.append(
             {
                 "text": found["memory"],
                 "key": _key(found.get("id")),
                 "timestamp": _time(place, found.get("created_at")),
                 "namespace": None if namespace is None else _key(found.get(namespace)),
-                "metadata": about,
+                "metadata": {**_about(place, found.get("metadata")), **said},
             }
         )
     return memory.add_many(rows)
 
 
-@checked(memory=_a_memory)
+@checked(memory=a_memory)
 def from_chroma(memory: Memory, exported: Exported, *, vectors: bool = False) -> IntArray:
     """Take over a collection of Chroma, all or nothing of it.
 
@@ -150,7 +149,7 @@ def from_chroma(memory: Memory, exported: Exported, *, vectors: bool = False) ->
     return memory.add_many(rows)
 
 
-@checked(memory=_a_memory)
+@checked(memory=a_memory)
 def from_jsonl(memory: Memory, exported: Exported, **fields: str) -> IntArray:
     """Take over a JSON Lines file, an object a line, all of it or nothing.
 
@@ -279,9 +278,9 @@ def _about(place: str, value: Any) -> Mapping[str, Any]:
 
 def _is_column(value: Any) -> bool:
     """Tell whether this may hold one thing a row; vectors may be an array."""
-    if isinstance(value, str | bytes):
-        return False
-    return isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def _key(value: Any) -> str | None:

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from cvx.arguments import a_text, checked, one_of, optional, wrong
+from cvx.arguments import a_text, checked, optional, wrong
 from cvx.errors import InvalidInputError
 from cvx.extras import needs
+from cvx.integrations import a_memory
 from cvx.memory import Memory
 from cvx.store.rows import DISCARDED
 from cvx.types import Episode, Event
@@ -25,10 +26,8 @@ with needs("minari"):
     from minari import MinariDataset
     from minari.data_collector import EpisodeBuffer  # type: ignore[import-untyped]
 
-_a_memory = one_of(Memory, called="a cvx.Memory, such as Memory.open(folder) returns")
 
-
-@checked(memory=_a_memory, name=a_text, task=optional(a_text))
+@checked(memory=a_memory, name=a_text, task=optional(a_text))
 def export(
     memory: Memory,
     name: str,

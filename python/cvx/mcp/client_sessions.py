@@ -9,15 +9,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cvx.characters import Cast, Character
 from cvx.errors import CvxError, FileError, InvalidInputError
+from cvx.memory import Memory
+from cvx.memory.episode import RunningEpisode
 from cvx.render.block import Renderer
-
-if TYPE_CHECKING:
-    from cvx.memory import Memory
-    from cvx.memory.episode import RunningEpisode
 
 IDLE_S = 3600.0
 """After so long without a call an episode of a client over HTTP counts as broken off."""

@@ -6,7 +6,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cvx import __version__
 from cvx.arguments import wrong
@@ -16,6 +16,7 @@ from cvx.escaping import quoted
 from cvx.extras import needs
 from cvx.mcp.client_sessions import IDLE_S, Client, Clients, digest
 from cvx.mcp.tools import Tools, chosen, registered
+from cvx.memory import Memory
 from cvx.types import Filter
 
 with needs("mcp"):
@@ -31,9 +32,6 @@ with needs("mcp"):
     from mcp.server.transport_security import TransportSecuritySettings
     from pydantic import AnyHttpUrl
     from starlette.applications import Starlette
-
-if TYPE_CHECKING:
-    from cvx.memory import Memory
 
 INSTRUCTIONS = """A memory that lasts across sessions, and learns from outcomes.
 At the start of a task call context (or memory_query) with what you are about to do. After each

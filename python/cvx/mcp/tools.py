@@ -299,13 +299,15 @@ def _related(event: Event, link: Edge, depth: int) -> Related:
 
 def _said(event: Event, relevance: float, **more: Any) -> Said:
     """Return a memory in the shape that the tools of characters share."""
-    said: dict[str, Any] = {"content": quoted(event.text), "relevance": relevance, "id": event.id}
     turn = event.metadata.get("turn")
-    if turn is not None:
-        said["turn"] = str(turn)
-    if ORDER in event.tags:
-        said["note"] = REMARK
-    return cast(Said, said | more)
+    said = {
+        "content": quoted(event.text),
+        "relevance": relevance,
+        "id": event.id,
+        "turn": None if turn is None else str(turn),
+        "note": REMARK if ORDER in event.tags else None,
+    }
+    return cast(Said, {name: value for name, value in said.items() if value is not None} | more)
 
 
 def _ended(event: Event) -> str:

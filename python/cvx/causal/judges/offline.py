@@ -63,7 +63,7 @@ def stems(text: str) -> list[str]:
     return [stem(word) for word in words if word not in function_words]
 
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"\w+")
 _OF_CAUSE = re.compile(
     r"\b(?:because|due to|owing to|thanks to|caused by|as a result|result(?:ed|s|ing)? (?:of|from)"
     r"|led to|leads to|therefore|hence|consequently|after|following|since|so that"
@@ -187,7 +187,11 @@ class Heads:
     """
 
     def __init__(self, weights: Mapping[str, Matrix]) -> None:
-        self.weights = {name: np.asarray(weights[name], np.float32) for name in _names()}
+        self.weights = {
+            name: np.asarray(weights[name], np.float32)
+            for side in ("cause", "effect")
+            for name in (f"in_{side}", f"bias_{side}", f"out_{side}")
+        }
         self.dim = self.weights["in_cause"].shape[0]
 
     def fits(self, vector: Matrix | None) -> bool:
@@ -219,11 +223,6 @@ class Heads:
         return np.asarray(moved / (np.linalg.norm(moved, axis=1, keepdims=True) + _SMALL))
 
 
-def _names() -> list[str]:
-    return [f"{part}_{side}" for side in ("cause", "effect") for part in ("in", "bias", "out")]
-
-
-_WORD = re.compile(r"\w+")
 _LETTERS = 5
 
 

@@ -75,11 +75,9 @@ class Judge(Protocol):
     @property
     def name(self) -> str:
         """What a link that rests on it says of its origin."""
-        ...
 
     def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
         """Judge pairs, one answer each, in their order."""
-        ...
 
 
 def judgements(judge: Judge, pairs: Sequence[Pair]) -> list[Judgement]:
