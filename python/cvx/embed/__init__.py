@@ -28,17 +28,17 @@ from cvx.embed.protocol import (
 from cvx.lazy import names_of
 
 if TYPE_CHECKING:
-    # One import a module, where isort would have one a name.
-    # isort: off
     from cvx.embed.cache import CachedEmbedder as CachedEmbedder
-    from cvx.embed.http import Http as Http, HttpOptions as HttpOptions, Reply as Reply
+    from cvx.embed.http import Http as Http
+    from cvx.embed.http import HttpOptions as HttpOptions
+    from cvx.embed.http import Reply as Reply
     from cvx.embed.local import LocalEmbedder as LocalEmbedder
-    from cvx.embed.models import PRESETS as PRESETS, Preset as Preset, preset_for as preset_for
-    from cvx.embed.servers import (
-        OllamaEmbedder as OllamaEmbedder,
-        OpenAIEmbedder as OpenAIEmbedder,
-        detect as detect,
-    )
+    from cvx.embed.models import PRESETS as PRESETS
+    from cvx.embed.models import Preset as Preset
+    from cvx.embed.models import preset_for as preset_for
+    from cvx.embed.servers import OllamaEmbedder as OllamaEmbedder
+    from cvx.embed.servers import OpenAIEmbedder as OpenAIEmbedder
+    from cvx.embed.servers import detect as detect
 
 _HOME = {
     "CachedEmbedder": "cache",
