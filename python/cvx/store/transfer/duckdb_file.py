@@ -21,7 +21,7 @@ from cvx.errors import ExportError, FileError
 from cvx.extras import needs
 from cvx.store import rows
 from cvx.store.files import written_whole
-from cvx.store.transfer.format import Batch, Header, Incoming, Types, write_into
+from cvx.store.transfer.format import MOST_ROWS, Batch, Header, Incoming, Types
 
 if TYPE_CHECKING:
     import duckdb
@@ -103,7 +103,6 @@ CREATE TABLE events (
 _EARLIEST, _LATEST = -9_223_372_022_400_000_000, 9_223_372_036_854_775_806
 """What a TIMESTAMP can hold; ``cvx_events`` has the exact number."""
 _MOST_EVENTS = 2**31 - 1
-_ROWS_A_FILE = 5_000
 _LEAST_MIB = 256
 _ALONE = {
     "enable_external_access": "false",
@@ -209,6 +208,8 @@ def write(
         An id is too large for the blueprint's INTEGER.
     """
     _duckdb()
+    from cvx.store.transfer.parquet_file import write_into
+
     last = int(header.meta["next_event"])
     if last > _MOST_EVENTS:
         raise ExportError(
@@ -250,8 +251,7 @@ def _quoted(path: Path) -> str:
 
 
 def _write_causes(path: Path, causes: dict[int, Cause]) -> None:
-    with needs("duckdb"):
-        import polars as pl
+    import polars as pl
 
     pl.DataFrame(
         {
@@ -320,9 +320,9 @@ def _batches(path: Path, counts: Mapping[str, int]) -> Iterator[Batch]:
                 for name, other in (("text", "effect_text"), ("embedding", "embedding")):
                     chosen = chosen.replace(f"c.{name}", f"coalesce(c.{name}, e.{other})")
                 rest = "LEFT JOIN main.events AS e USING (event_id) ORDER BY c.event_id"
-            for first in range(0, counts[table], _ROWS_A_FILE):
+            for first in range(0, counts[table], MOST_ROWS):
                 # Rows keep the order in which they were put.
-                source = f"SELECT * FROM main.cvx_{table} LIMIT {_ROWS_A_FILE} OFFSET {first}"
+                source = f"SELECT * FROM main.cvx_{table} LIMIT {MOST_ROWS} OFFSET {first}"
                 found = db.execute(f"SELECT {chosen} FROM ({source}) AS c {rest}").fetchnumpy()
                 named = zip(found.values(), rows.stored_columns(table), strict=True)
                 parts = [_values(column, name) for column, name in named]
