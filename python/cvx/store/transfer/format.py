@@ -11,20 +11,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
+from typing import Any, NamedTuple, Self, TextIO
 
 from cvx.arguments import whole
 from cvx.errors import DamagedStoreError, ExportError, FileError
 from cvx.escaping import printable
+from cvx.index import RawIndex
 from cvx.store import rows
 from cvx.store.database import tail_of
 from cvx.store.files import written_whole
+from cvx.store.lock import Tail
 from cvx.store.row_validation import TAKEN_OVER, may_say
 from cvx.store.schema import SCHEMA_VERSION
-
-if TYPE_CHECKING:
-    from cvx.index import RawIndex
-    from cvx.store.lock import Tail
 
 FORMAT = 1
 
