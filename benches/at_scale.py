@@ -41,7 +41,8 @@ from cvx.memory import Memory
 from cvx.memory.transfer import import_export
 from cvx.store import Record, rows
 from cvx.store.rows import event_row
-from cvx.store.transfer.format import Header, types, write_into
+from cvx.store.transfer.format import Header, types
+from cvx.store.transfer.parquet_file import write_into
 from cvx.types import Cue, Event, Filter, Vector
 
 SEED, SPACES, CENTRES, WORDS, BLOCK = 0, 10, 2_000, 30_000, 5_000

@@ -81,6 +81,7 @@ for module in pkgutil.walk_packages(cvx.__path__, "cvx."):
         "cvx.mcp.server": "mcp",
         "cvx.mcp.tools": "mcp",
         "cvx.scoring.estimator": "scikit-learn",
+        "cvx.store.transfer.parquet_file": "polars",
     }
 
 

@@ -116,3 +116,18 @@ def test_words_of_the_text_index_are_named(folder: Path) -> None:
 def test_nothing_cannot_be_looked_for(folder: Path) -> None:
     with pytest.raises(InvalidInputError, match="look_for: give texts that say something"):
         check(folder, look_for=[" "])
+
+
+@pytest.mark.requirement("B8")
+def test_copies_go_with_an_erase_where_the_folder_is_reached_by_a_link(folder: Path) -> None:
+    link = folder.with_name("link")
+    link.symlink_to(folder, target_is_directory=True)
+    left = [folder / "all.jsonl.7.partial", folder / "index" / "7.json.tmp"]
+    for path in left:
+        path.write_text(SAID)
+    assert {one.where for one in check(link).findings if one.check is Check.STRAY_FILE} == {
+        str(path.relative_to(folder)) for path in left
+    }
+    with Memory.open(link, embedder=embedder()) as memory:
+        memory.erase([1])
+    assert not any(path.exists() for path in left)

@@ -22,7 +22,7 @@ from cvx.memory.transfer import (
 )
 from cvx.store.failpoints import ENVIRONMENT
 from cvx.store.files import HALF_IMPORT
-from cvx.store.transfer.duckdb_file import Cause, _open_circles
+from cvx.store.transfer.duckdb_file import _open_circles
 from tests.store import planted
 from tests.store.index_comparison import check
 from tests.store.processes import embedder
@@ -395,21 +395,23 @@ def test_duckdb_holds_the_blueprints_table_with_one_cause_an_event(
 
 @given(
     st.dictionaries(st.integers(1, 8), st.integers(1, 8)).map(
-        lambda found: {a: Cause(b, "why") for a, b in found.items() if a != b}
+        lambda found: {a: (b, "why") for a, b in found.items() if a != b}
     )
 )
-def test_primary_causes_form_no_circle_and_lose_no_more_than_that(causes: dict[int, Cause]) -> None:
+def test_primary_causes_form_no_circle_and_lose_no_more_than_that(
+    causes: dict[int, tuple[int, str]],
+) -> None:
     before = dict(causes)
     _open_circles(causes)
     for start in before:
         seen = [start]
         while seen[-1] in causes:
-            seen.append(causes[seen[-1]].event)
+            seen.append(causes[seen[-1]][0])
             assert len(seen) == len(set(seen))
     for lost in before.keys() - causes.keys():
-        event = before[lost].event
+        event = before[lost][0]
         while event != lost:
-            event = before[event].event
+            event = before[event][0]
 
 
 @pytest.mark.requirement("X5", "X9")

@@ -279,8 +279,7 @@ class Host:
             if namespace is not None:
                 store.gone.add(namespace)
                 return
-            told = self._peer("coordinator").counted.remote(shard, store.epoch, *hosts)
-            if not ray.get(told, timeout=SYNC_S):
+            if not self._counted(store, *hosts):
                 raise ReplicaLostError(f"another host leads shard {shard}: ask that one")
             store.copies += hosts
             store.lost.pop(key, None)
@@ -367,6 +366,11 @@ class Host:
     def _peer(self, name: str) -> Any:
         return ray.get_actor(name, namespace=self._space)
 
+    def _counted(self, store: ShardStore, host: str, lost: str = "") -> bool:
+        """Let the coordinator count a host among the copies, or no more; False if it does not."""
+        told = self._peer("coordinator").counted.remote(store.shard, store.epoch, host, lost)
+        return bool(ray.get(told, timeout=SYNC_S))
+
     def _send(self, store: ShardStore, host: str, shipments: Sequence[Shipment]) -> str:
         try:
             taken = self._peer(host).of.remote(store.shard, "take", store.epoch, shipments)
@@ -377,9 +381,7 @@ class Host:
             # Before anything is acknowledged, the coordinator knows that the host is no copy.
             known = False
             with suppress(Exception):  # it looks for itself, too
-                lost = store.shard, store.epoch, host, problem
-                told = self._peer("coordinator").counted.remote(*lost)
-                known = ray.get(told, timeout=SYNC_S)
+                known = self._counted(store, host, problem)
             if not known:
                 # Another host leads by now, or nobody can say so: nothing is acknowledged.
                 store.follow(store.epoch, -1)
@@ -422,5 +424,4 @@ def _send_folder(folder: Path, peers: Sequence[Any], shard: int, epoch: int, num
                     timeout=_SEND_S,
                 )
                 first = False
-    told = [peer.follow.remote(shard, epoch, number) for peer in peers]
-    ray.get(told, timeout=_ADOPT_S)
+    ray.get([peer.follow.remote(shard, epoch, number) for peer in peers], timeout=_ADOPT_S)

@@ -9,7 +9,8 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import Any, NoReturn, Self
+from weakref import WeakSet
 
 import numpy as np
 import ray
@@ -20,6 +21,7 @@ from cvx.cluster.episode import ClusterEpisode
 from cvx.cluster.layout import FIRST_ID
 from cvx.cluster.namespace_rows import by_shard
 from cvx.cluster.shard_store import MovedAwayError
+from cvx.embed import Embedder
 from cvx.errors import (
     EmbedderError,
     InvalidInputError,
@@ -36,11 +38,6 @@ from cvx.store.erase import Erased
 from cvx.store.namespaces import check_also, check_namespace
 from cvx.store.transfer import Imported, format_of, reader_of
 from cvx.types import AnEvent, Cue, Event, Hit, IntArray
-
-if TYPE_CHECKING:
-    from weakref import WeakSet
-
-    from cvx.embed import Embedder
 
 _BY_EVENT = frozenset(["get", "update", "forget", "erase", "link", "why", "consequences"])
 
@@ -165,13 +162,14 @@ class ClusterMemory:
         if not self._identity.bound and named is None and verb in _BY_EVENT and args:
             first = args[0]
             some = first if isinstance(first, list | tuple) else [first]
-            numbers = [an_event("event", one) for one in some if not isinstance(one, str)]
-            if numbers:
+            if numbers := [an_event("event", one) for one in some if not isinstance(one, str)]:
                 begun = min(numbers) >> FIRST_ID
                 others = sorted({*layout.moved.values()} - {begun})
                 known = [shard for shard in (begun, *others) if shard in layout.places]
-                asked = known or sorted(layout.places)
-                return [self._request(shard, verb, args, options) for shard in asked]
+                return [
+                    self._request(shard, verb, args, options)
+                    for shard in known or sorted(layout.places)
+                ]
         whose = self._identity.named(named)
         shards = layout.shards_of(whose)
         if verb in ("add", "episode"):
@@ -243,11 +241,16 @@ class ClusterMemory:
             whose = self._identity.named(named or own)
             stores.setdefault((layout.shard_of(whose, entity), whose), []).append(place)
         ids: dict[int, list[int]] = {}
-        asked = []
-        for (shard, whose), places in stores.items():
-            options = {"namespace": whose, **({"again": True} if again else {})}
-            some = [listed[place] for place in places]
-            asked.append(self._request(shard, "add_many", [some], options, whose))
+        asked = [
+            self._request(
+                shard,
+                "add_many",
+                [[listed[place] for place in places]],
+                {"namespace": whose, "again": again},
+                whose,
+            )
+            for (shard, whose), places in stores.items()
+        ]
         for places, found in zip(stores.values(), self._client.all(asked), strict=True):
             given = self._given(found).tolist()
             if len(given) == len(places):
@@ -507,8 +510,8 @@ class ClusterMemory:
         return self._each([self._request(shard, verb, args, options) for shard in shards])
 
     def _each(self, requests: Sequence[Request]) -> dict[int, Any]:
-        told = map(self._given, self._client.all(requests))
-        return {one.shard: answer for one, answer in zip(requests, told, strict=True)}
+        told = zip(requests, self._client.all(requests), strict=True)
+        return {one.shard: self._given(answer) for one, answer in told}
 
     def _no_transaction(self) -> Any:
         raise StoreError(
@@ -609,8 +612,7 @@ class ClusterMemory:
             Who leads its shard did not say within ``patience_s`` whether it holds something.
         """
         self._identity.need_root("spread")
-        options = {"namespace": namespace}
-        for request in self._requests("holds", [], options):
+        for request in self._requests("holds", [], {"namespace": namespace}):
             try:
                 held = self._client.one(request)
             except MissingShardsError as error:

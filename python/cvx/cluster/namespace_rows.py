@@ -113,8 +113,8 @@ def carve(source_path: str, path: Path, kept: NamespaceRows) -> NamespaceRows:
             else:
                 apply(target, kept.of(Change({table: some})))
         meta = source.execute("SELECT key, value FROM meta").fetchall()
-        since = [(FIRST_KEPT, str(row[0])) for row in last]
-        apply(target, Change({"meta": [*meta, *since], "journal": last}))
+        meta += [(FIRST_KEPT, str(row[0])) for row in last]
+        apply(target, Change({"meta": meta, "journal": last}))
     return kept
 
 

@@ -9,7 +9,7 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakSet
 
 import ray
@@ -20,11 +20,9 @@ from cvx.cluster.client import ShardClient
 from cvx.cluster.coordinator import Coordinator, Plan, read_layout
 from cvx.cluster.layout import MOST_SHARDS
 from cvx.cluster.memory import ClusterMemory
+from cvx.embed import Embedder
 from cvx.embed.registry import embedder_from, embedder_of
 from cvx.errors import RecordIOError, SettingsMismatchError, StoreError
-
-if TYPE_CHECKING:
-    from cvx.embed import Embedder
 
 _START_S = 120.0
 _USERS: dict[str, WeakSet[ShardClient]] = {}
@@ -132,8 +130,7 @@ def open(  # noqa: A001
     try:
         coordinator = ray.get_actor("coordinator", namespace=space)
     except ValueError:
-        plan = _plan(folder, given, space)
-        coordinator = _started(plan, start_s)
+        coordinator = _started(_plan(folder, given, space), start_s)
         _USERS[coordinator._actor_id.hex()] = WeakSet()
     else:
         told: Any = ray.get(coordinator.plan.remote())

@@ -151,10 +151,9 @@ def take_public(
     origins.update((int(e.metadata[ORIGIN]), n) for e, n in zip(new, ids.tolist(), strict=True))
     if public.whole is not None:
         left = {*public.whole}
-        there = [local for origin, local in origins.items() if origin not in left]
         gone = [
             event
-            for event in record.events(there)
+            for event in record.events([n for origin, n in origins.items() if origin not in left])
             if is_of(int(event.metadata[ORIGIN]), event.namespace)
         ]
         if gone:

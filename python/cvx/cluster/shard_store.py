@@ -140,13 +140,12 @@ class ShardStore:
 
     def _known_origins(self, among: Iterable[int] | None = None) -> dict[int, int]:
         """Return the copies of what others made public, by the ids of their originals."""
-        found = (
-            f"SELECT json_extract(metadata, '$.\"{ORIGIN}\"'), event_id FROM events WHERE {IS_COPY}"
+        which, values = ("", ()) if among is None else (f" AND event_id {AMONG}", (listed(among),))
+        told = self.memory.record.query(
+            f"SELECT json_extract(metadata, '$.\"{ORIGIN}\"'), event_id FROM events"
+            f" WHERE {IS_COPY}{which}",
+            values,
         )
-        if among is None:
-            told = self.memory.record.query(found)
-        else:
-            told = self.memory.record.query(f"{found} AND event_id {AMONG}", (listed(among),))
         # An event that is here by itself is nobody's copy.
         here = {event.id for event in self.memory.record.events([origin for origin, _ in told])}
         return {origin: local for origin, local in told if origin not in here}

@@ -488,9 +488,7 @@ def declare_edge_kind(shared: Resources, name: str) -> None:
     # The index knows which names it takes; this one is thrown away.
     shared.store.fresh().declare_edge_kind(name)
     with shared.record.transaction() as write:
-        kinds = json.loads(shared.record.meta("edge_kinds") or "[]")
-        write.set_meta("edge_kinds", json.dumps([*kinds, name]))
-        write.journal("kind", [name])
+        write.add_kinds([name])
 
 
 def set_state(shared: Resources, events: Iterable[int], state: str) -> None:

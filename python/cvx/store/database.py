@@ -149,22 +149,23 @@ class Database:
 
     def _prepare(self) -> None:
         # Looked at before anything is written: a file of somebody else stays as it is.
-        self._version()
+        version = self._version()
         self._db.create_function("cvx_crc", -1, rows.row_crc, deterministic=True)
         if self.path != ":memory:":
             refuse_network(Path(self.path).parent)
             self._file = FileLock(self._lock_path())
         # What is made already is opened without waiting for whoever writes.
-        made = self._file is not None and self._version() == SCHEMA_VERSION
-        ready = made and self._file is not None and self._file.tail() is not None
+        noted = self._file is not None and self._file.tail() is not None
+        ready = noted and version == SCHEMA_VERSION
         with nullcontext() if ready else self.locked(), self.typed_errors():
             for setting in _SETTINGS:
                 self._db.execute(f"PRAGMA {setting}")
-            version = self._version()
-            if version != SCHEMA_VERSION:
-                migrate(self._db, version)
-            if self._file is not None and not ready and self._file.tail() is None:
-                self._file.note(tail_of(self._db))
+            if not ready:
+                version = self._version()
+                if version != SCHEMA_VERSION:
+                    migrate(self._db, version)
+                if self._file is not None and self._file.tail() is None:
+                    self._file.note(tail_of(self._db))
 
     def _check_readable(self) -> None:
         version = self._version()

@@ -17,13 +17,14 @@ from cvx.errors import StoreError, UnknownError
 from cvx.store import fulltext, rows
 from cvx.store.failpoints import reach
 from cvx.store.files import (
-    HALF_EXPORT,
-    HALF_IMPORT,
+    HALF_COPIES,
     HALF_LEARNED_STATE,
     HALF_SNAPSHOT,
     LEARNED_STATE,
     LOST_SNAPSHOT,
     SNAPSHOT,
+    in_index,
+    named_like,
 )
 from cvx.store.fulltext import UNSPACED
 from cvx.store.record import Record
@@ -141,7 +142,7 @@ def strings_of(value: Any, *, numbers: bool = False) -> Iterator[str]:
         if isinstance(part, str):
             yield part
             if part[:1] in ("{", "["):
-                waiting.append(_parsed(part))
+                waiting.append(rows.parsed(part, object))
         elif isinstance(part, dict):
             for key, inner in part.items():
                 waiting += (inner, key)
@@ -149,14 +150,6 @@ def strings_of(value: Any, *, numbers: bool = False) -> Iterator[str]:
             waiting += part
         elif numbers and isinstance(part, int | float) and not isinstance(part, bool):
             yield str(part)
-
-
-def _parsed(text: str) -> Any:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict | list) else None
 
 
 _PENDING = "erasing"
@@ -304,11 +297,8 @@ def _remove_copies(folder: Path) -> bool:
 
     Nobody can say which events are in such a file.
     """
-    index = folder / "index"
-    copies = [p for p in folder.iterdir() if HALF_EXPORT.fullmatch(p.name) or p.name == HALF_IMPORT]
-    if index.is_dir() and not index.is_symlink():
-        kinds = SNAPSHOT, HALF_SNAPSHOT, LOST_SNAPSHOT, LEARNED_STATE, HALF_LEARNED_STATE
-        copies += (p for p in index.iterdir() if any(kind.fullmatch(p.name) for kind in kinds))
+    kinds = SNAPSHOT, HALF_SNAPSHOT, LOST_SNAPSHOT, LEARNED_STATE, HALF_LEARNED_STATE
+    copies = named_like(folder, *HALF_COPIES) + in_index(folder, *kinds)
     for path in copies:
         with suppress(OSError):
             if path.is_dir() and not path.is_symlink():
@@ -333,9 +323,13 @@ def told_of(record: Record, events: Sequence[int]) -> tuple[list[str], list[Cue]
             decision = dict(zip(_DECISION, row, strict=True))
             if "cue" in _changed(decision, gone):
                 asked = json.loads(decision["cue"])
-                questions = tuple(asked["questions"])
                 cues.append(
-                    Cue(asked["text"], goal=asked["goal"], step=asked["step"], questions=questions)
+                    Cue(
+                        asked["text"],
+                        goal=asked["goal"],
+                        step=asked["step"],
+                        questions=tuple(asked["questions"]),
+                    )
                 )
     return gone.texts, cues
 
@@ -495,15 +489,13 @@ def _scrub_learned(db: sqlite3.Connection, gone: _Gone) -> None:
         if left is None:
             db.execute("DELETE FROM model_state WHERE name = ?", (name,))
         elif left != value:
-            db.execute("UPDATE model_state SET value = ? WHERE name = ?", (left, name))
-            db.execute(rows.renew_crc_sql("model_state", "name = ?"), (name,))
+            rows.update(db, "model_state", "name = ?", (name,), {"value": left})
     where = "from_node = ? AND to_node = ? AND kind = ?"
     for *ends, why, evidence in db.execute(
         "SELECT from_node, to_node, kind, why, evidence FROM links"
     ).fetchall():
         if gone.quoted_in(why, evidence):
-            db.execute(f"UPDATE links SET why = '', evidence = '' WHERE {where}", ends)
-            db.execute(rows.renew_crc_sql("links", where), ends)
+            rows.update(db, "links", where, ends, {"why": "", "evidence": ""})
 
 
 def _state_left(name: str, value: str, gone: _Gone) -> str | None:
@@ -517,28 +509,20 @@ def _state_left(name: str, value: str, gone: _Gone) -> str | None:
         for one in asked
         if not gone.quoted_in(one) and erased.isdisjoint(strings_of(one, numbers=True))
     ]
-    return value if len(kept) == len(asked) else _json({**_parsed(value), "asked": kept})
+    return value if len(kept) == len(asked) else _json({**json.loads(value), "asked": kept})
 
 
 def _asked(value: str) -> list[Any]:
     """Return the questions of which feedback keeps the words, each with the events that helped."""
-    told = _parsed(value)
-    asked = told.get("asked") if isinstance(told, dict) else None
+    asked = (rows.parsed(value, dict) or {}).get("asked")
     return asked if isinstance(asked, list) else []
 
 
 def _scrub_decisions(db: sqlite3.Connection, gone: _Gone) -> None:
     for row in db.execute(f"SELECT {', '.join(_DECISION)} FROM decisions").fetchall():
         decision = dict(zip(_DECISION, row, strict=True))
-        changed = _changed(decision, gone)
-        if not changed:
-            continue
-        names = ", ".join(f"{name} = ?" for name in changed)
-        number = decision["decision_id"]
-        db.execute(
-            f"UPDATE decisions SET {names} WHERE decision_id = ?", (*changed.values(), number)
-        )
-        db.execute(rows.renew_crc_sql("decisions", "decision_id = ?"), (number,))
+        if changed := _changed(decision, gone):
+            rows.update(db, "decisions", "decision_id = ?", (decision["decision_id"],), changed)
 
 
 def _changed(decision: dict[str, Any], gone: _Gone) -> dict[str, Any]:
@@ -585,8 +569,7 @@ def _scrub_journal(db: sqlite3.Connection, gone: _Gone) -> None:
         kept = [left for entry in body if (left := _entry_left(op, entry, gone)) is not None]
         if kept != body:
             # The chain stays: it names the history, which goes on.
-            db.execute("UPDATE journal SET body = ? WHERE seq = ?", (_json(kept), seq))
-            db.execute(rows.renew_crc_sql("journal", "seq = ?"), (seq,))
+            rows.update(db, "journal", "seq = ?", (seq,), {"body": _json(kept)})
 
 
 def _entry_left(op: str, entry: Any, gone: _Gone) -> Any:
@@ -605,8 +588,7 @@ def _entry_left(op: str, entry: Any, gone: _Gone) -> Any:
 def _link_left(version: Any, gone: _Gone) -> Any:
     if version is None or not gone.quoted_in(version):
         return version
-    weight, _, _, recorded = version
-    return [weight, "", "", recorded]
+    return [version[0], "", "", version[3]]
 
 
 def _row_left(entry: list[Any], gone: _Gone) -> Any:

@@ -35,6 +35,23 @@ HALF_EXPORT = re.compile(r"\A.+\.[0-9]+\.partial(\.wal|\.tmp)?")
 HALF_IMPORT = "import.partial"
 """Where a record grows before it gets its place. A process that was killed leaves it behind; the
 next import there, and the doctor, clear it away."""
+HALF_COPIES = HALF_EXPORT, re.compile(re.escape(HALF_IMPORT))
+"""What copies of a whole record are called that are under way, or broke off."""
+
+
+def named_like(folder: Path, *names: re.Pattern[str]) -> list[Path]:
+    """Return what is in a folder under one of these names; nothing where there is none."""
+    found = folder.iterdir() if folder.is_dir() else ()
+    return sorted(path for path in found if any(name.fullmatch(path.name) for name in names))
+
+
+def in_index(store: Path, *names: re.Pattern[str]) -> list[Path]:
+    """Return what is beside the snapshots of a store; nothing where a link stands in their place.
+
+    The folder of a store may be reached by a link, but none inside it is followed.
+    """
+    index = store / "index"
+    return [] if index.is_symlink() else named_like(index, *names)
 
 
 def sync(path: Path) -> None:
@@ -44,13 +61,6 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def sync_whole(path: Path) -> None:
-    """Make a file durable, or everything in a folder and the folders themselves."""
-    for one in [*path.rglob("*")] if path.is_dir() else ():
-        sync(one)
-    sync(path)
 
 
 def write_whole(path: Path, content: bytes | Callable[[BinaryIO], None]) -> None:
@@ -81,12 +91,20 @@ def write_whole(path: Path, content: bytes | Callable[[BinaryIO], None]) -> None
 
 
 def make_folders(folder: Path) -> None:
-    """Make a folder, its owner's alone, and its parents where there are none; durable at return."""
-    missing = [folder, *folder.parents]
-    made = [one for one in missing if not one.exists()]
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for one in made:
-        sync(one.parent)
+    """Make a folder, its owner's alone, and its parents where there are none; durable at return.
+
+    Raises
+    ------
+    RecordIOError
+        It cannot be made.
+    """
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for one in missing:
+            sync(one.parent)
+    except OSError as error:
+        raise RecordIOError(f"{folder} cannot be made ({error.strerror})") from error
 
 
 def regular(path: Path) -> bool:
@@ -239,7 +257,8 @@ def written_whole(path: Path) -> Iterator[Path]:
     beside = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         yield beside
-        sync_whole(beside)
+        for one in (*beside.rglob("*"), beside):
+            sync(one)
         beside.rename(path)
         sync(path.absolute().parent)
     except CvxError:

@@ -140,16 +140,13 @@ def holders(db: sqlite3.Connection, word: str, after: int, upto: int, most: int)
     A word of a script without spaces is found wherever its pairs of characters are; several words,
     where all of them are. One that ends in ``*`` stands for every stem that begins so.
     """
-    table, asked = _asked(word)
-    which = " AND rowid > ? AND rowid <= ?"
-    return _numbers(db, table, which, (asked, after, upto), most) if asked else _NONE
+    return _numbers(db, word, "rowid > ? AND rowid <= ?", (after, upto), most)
 
 
 def holding(db: sqlite3.Connection, word: str, events: IntArray) -> IntArray:
     """Return which of these events contain a word."""
-    table, asked = _asked(word)
-    which = " AND rowid IN (SELECT value FROM json_each(?))"
-    return _numbers(db, table, which, (asked, json.dumps(events.tolist()))) if asked else _NONE
+    among = "rowid IN (SELECT value FROM json_each(?))"
+    return _numbers(db, word, among, (json.dumps(events.tolist()),))
 
 
 def newest(
@@ -217,14 +214,17 @@ def _matching(db: sqlite3.Connection, table: str) -> list[str]:
 
 
 def _numbers(
-    db: sqlite3.Connection, table: str, which: str, values: Sequence[object], most: int = -1
+    db: sqlite3.Connection, word: str, which: str, values: Sequence[object], most: int = -1
 ) -> IntArray:
-    parts = [part + which for part in _matching(db, table)]
+    table, asked = _asked(word)
+    if not asked:
+        return _NONE
+    parts = [f"{part} AND {which}" for part in _matching(db, table)]
     # One text of all numbers takes half as long to read as a row for each.
     found = db.execute(
         "SELECT group_concat(rowid) FROM"
         f" (SELECT rowid FROM ({' UNION ALL '.join(parts)}) ORDER BY rowid LIMIT ?)",
-        (*[*values] * len(parts), most),
+        (*[asked, *values] * len(parts), most),
     )
     told = found.fetchone()[0]
     return np.fromstring(told, dtype=np.int64, sep=",") if told else _NONE

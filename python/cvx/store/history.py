@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, overload
+from typing import Any
 
 from cvx.arguments import whole
 from cvx.errors import UnknownError
@@ -109,19 +109,14 @@ class History(Follower):
     def shorten(self, write: Writer) -> None:
         """Drop what is beyond the limits now."""
         limits = HistoryLimits.stored(self._record)
-        self._shorten_decisions(write, limits.decisions)
+        write.connection.execute(
+            "DELETE FROM decisions WHERE decision_id <= (SELECT decision_id FROM decisions"
+            " ORDER BY decision_id DESC LIMIT 1 OFFSET ?)",
+            (limits.decisions,),
+        )
         self._shorten_journal(write, limits.changes)
         smaller = min(limits.decisions, limits.changes)
         self._due = write.tail.seq + min(_LOOK_EVERY, smaller // 8 + 1)
-
-    def _shorten_decisions(self, write: Writer, most: int) -> None:
-        beyond = write.connection.execute("SELECT count(*) FROM decisions").fetchone()[0] - most
-        if beyond > 0:
-            write.connection.execute(
-                "DELETE FROM decisions WHERE decision_id IN"
-                " (SELECT decision_id FROM decisions ORDER BY decision_id LIMIT ?)",
-                (beyond,),
-            )
 
     def _shorten_journal(self, write: Writer, most: int) -> None:
         db = write.connection
@@ -169,11 +164,7 @@ class EarlierVersions(Sequence[Event]):
     def __len__(self) -> int:
         return self._count if self._kept is None else len(self._kept)
 
-    @overload
-    def __getitem__(self, place: int) -> Event: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Event, ...]: ...
-    def __getitem__(self, place: int | slice) -> Event | tuple[Event, ...]:
+    def __getitem__(self, place: Any) -> Any:
         return self._events()[place]
 
     def __eq__(self, other: object) -> bool:
@@ -376,28 +367,23 @@ def as_of(record: Record, recorded: int) -> Record:
     return past
 
 
+def _row_of_link(a: int, b: int, kind: str, before: Any, _after: Any) -> tuple[str, Any, Any]:
+    """Return a change of a link as one of a row: table, key, and the row as it was, if it was."""
+    return "links", (a, b, kind), None if before is None else (a, b, kind, *before)
+
+
 def _go_back(past: Record, db: Connection, recorded: int) -> None:
     """Let the names of tables mean what was known at a time; the caller holds the mutex."""
     _cover(db)
-    later = past.journal(recorded_after=recorded)
-    for _, _, op, body in reversed(later):
+    for _, _, op, body in reversed(past.journal(recorded_after=recorded)):
         for entry in reversed(body):
-            if op == "row":
-                table, key, before = entry
+            if op in ("row", "link"):
+                table, key, before = entry if op == "row" else _row_of_link(*entry)
                 where = " AND ".join(f"{name} = ?" for name in rows.KEYS[table])
                 if before is None:
                     db.execute(f"DELETE FROM {table} WHERE {where}", key)
                 else:
                     db.execute(rows.insert_sql(table), (*before, rows.row_crc(*before)))
-            elif op == "link":
-                a, b, kind, before, _ = entry
-                db.execute(
-                    "DELETE FROM links WHERE from_node = ? AND to_node = ? AND kind = ?",
-                    (a, b, kind),
-                )
-                if before is not None:
-                    values = (a, b, kind, *before)
-                    db.execute(rows.insert_sql("links"), (*values, rows.row_crc(*values)))
             elif op == "reward":
                 db.execute("UPDATE events SET reward = ? WHERE node = ?", (entry[1], entry[0]))
             elif op == "version":

@@ -29,7 +29,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from cvx.store.files import LEARNED_STATE, open_own, read_own, regular, write_whole
+from cvx.store.files import LEARNED_STATE, named_like, open_own, read_own, regular, write_whole
 from cvx.store.lock import Tail
 from cvx.store.record import Record
 
@@ -87,8 +87,8 @@ class MappedRows(np.ndarray[Any, np.dtype[Any]]):
 
 
 def _path(folder: Path, of: Mapping[str, Any]) -> Path:
-    name = json.dumps(of["asker"]).encode()
-    return folder / f"learned-{hashlib.blake2b(name, digest_size=8).hexdigest()}.bin"
+    name = hashlib.blake2b(json.dumps(of["asker"]).encode(), digest_size=8).hexdigest()
+    return folder / f"learned-{name}.bin"
 
 
 def checksum_of(files: Iterable[Path]) -> str:
@@ -174,7 +174,7 @@ def write_state(
     write_whole(path, write)
     if end > _HASHED:
         _seal(path, key, digest.hexdigest(), path.stat())
-    known = [one for one in folder.iterdir() if LEARNED_STATE.fullmatch(one.name) and regular(one)]
+    known = filter(regular, named_like(folder, LEARNED_STATE))
     states = [one for one in known if one.suffix == ".bin"]
     for old in sorted(states, key=lambda one: one.stat().st_mtime)[:-_MOST_FILES]:
         old.unlink(missing_ok=True)
@@ -194,8 +194,7 @@ def _seal(path: Path, key: bytes, digest: str, there: os.stat_result) -> None:
 
 def _is_sealed(path: Path, key: bytes, digest: str, there: os.stat_result) -> bool:
     with suppress(OSError):
-        seal = read_own(path.with_suffix(".seal"))
-        return hmac.compare_digest(seal, _sealed(key, digest, there))
+        return hmac.compare_digest(read_own(path.with_suffix(".seal")), _sealed(key, digest, there))
     return False
 
 
@@ -231,8 +230,7 @@ def _rows(
     if kind not in _TYPES:
         raise ValueError(f"{kind} is no type of a state")
     if room is None:
-        found = np.frombuffer(raw, kind, math.prod(shape), first + start)
-        return found.reshape(tuple(shape))
+        return np.frombuffer(raw, kind, math.prod(shape), first + start).reshape(tuple(shape))
     whole = np.frombuffer(raw, kind, room, first + start)
     rows = whole[: shape[0]].view(MappedRows)
     rows.room = whole

@@ -195,12 +195,9 @@ class FileLock:
         """Return how far the journal went, None if nothing legible says so."""
         return parse_tail(os.pread(self._fd, 64, 0))
 
-    def note(self, tail: Tail | None) -> None:
+    def note(self, tail: Tail) -> None:
         """Write down how far the journal goes; never synced, so never ahead of the record."""
-        if tail is None:
-            os.ftruncate(self._fd, 0)
-        else:
-            os.pwrite(self._fd, b"%020d %08x\n" % tail, 0)
+        os.pwrite(self._fd, b"%020d %08x\n" % tail, 0)
 
     def close(self) -> None:
         """Give the file back."""
@@ -245,13 +242,9 @@ def _flock_until(fd: int, until: float) -> int:
     return -1 if given_up else fd
 
 
-_kept: list[object] = []
-
-
 def keep_after_fork(thing: object) -> None:
     """Never free an object that a fork inherited: SQLite forbids closing it in the child."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
-    _kept.append(thing)
 
 
 def _after_fork_in_child() -> None:

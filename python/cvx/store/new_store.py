@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from cvx.errors import ExportError, RecordIOError
+from cvx.errors import CvxError, ExportError, RecordIOError
 from cvx.store.files import HALF_IMPORT, make_folders, refuse_link, sync
 from cvx.store.record import Record
 
@@ -88,6 +88,8 @@ def _alone_in(folder: Path) -> Iterator[None]:
     """Wait for other imports into a folder, which is made if it is not there."""
     try:
         handle = _locked(folder)
+    except CvxError:
+        raise
     except OSError as error:
         raise RecordIOError(f"{folder} cannot be made ({error.strerror})") from error
     try:

@@ -259,8 +259,9 @@ class Record(Transactions):
         return found
 
     def _read(self, table: str, rest: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
-        names = ", ".join(rows.COLUMNS[table])
-        return self.query(f"SELECT {names}, crc FROM {table} {rest}", values)
+        return self.query(
+            f"SELECT {', '.join(rows.stored_columns(table))} FROM {table} {rest}", values
+        )
 
     def columns(
         self, table: str, rest: str = "", values: Sequence[object] = ()
@@ -276,7 +277,7 @@ class Record(Transactions):
         """Read everything, and name each row or page that is not what was written."""
         try:
             with self.database.borrowed() as db, lenient(db):
-                found = [f"{d.table} {list(d.key)}" for d in rows.damaged(db)]
+                found = [f"{table} {list(key)}" for table, key in rows.damaged(db)]
                 pages = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
         except sqlite3.DatabaseError as error:
             return [str(error)]
@@ -300,11 +301,8 @@ class Record(Transactions):
         said = self.meta(key)
         if said is None:
             return kind()
-        try:
-            value = json.loads(said)
-        except (ValueError, RecursionError):
-            value = None
-        if not isinstance(value, kind):
+        value = rows.parsed(said, kind)
+        if value is None:
             raise DamagedStoreError(
                 f"{self.path} says {said[:40]!r} of {key}, which cvx never does: restore a copy"
             )
@@ -355,11 +353,8 @@ class Record(Transactions):
         return [(row[0], row[1], row[2], self._body(row)) for row in found]
 
     def _body(self, row: tuple[Any, ...]) -> list[Any]:
-        try:
-            body = json.loads(row[3])
-        except _UNREADABLE:
-            body = None
-        if not isinstance(body, list):
+        body: list[Any] | None = rows.parsed(row[3], list)
+        if body is None:
             raise DamagedStoreError(
                 f"{self.path}: change {row[0]} of the journal cannot be read: let doctor repair it"
             )
@@ -621,8 +616,7 @@ class Record(Transactions):
 
     def _decisions(self, rest: str, values: Sequence[object]) -> list[dict[str, Any]]:
         found = self.checked("decisions", rest, values)
-        names = rows.COLUMNS["decisions"]
-        out = [dict(zip(names, row[:-1], strict=True)) for row in found]
+        out = [dict(zip(rows.COLUMNS["decisions"], row, strict=False)) for row in found]
         for row in out:
             for name in _JSON:
                 row[name] = json.loads(row[name])

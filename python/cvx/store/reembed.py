@@ -18,12 +18,13 @@ import numpy as np
 
 from cvx.embed import Embedder
 from cvx.embed.cache import CachedEmbedder
-from cvx.errors import EmbedderDimensionError, InvalidInputError, InvalidVectorError
+from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.store import rows, schema
 from cvx.store.failpoints import reach
 from cvx.store.files import refuse_foreign, regular, sync
 from cvx.store.record import Record
 from cvx.store.writer import Writer
+from cvx.validation import storable_vector
 
 CACHE = "reembed.sqlite"
 _NEVER_FULL = 1 << 62
@@ -69,7 +70,7 @@ def reembed(
     ------
     InvalidInputError
         Events with a vector of their own and no text; nothing changes.
-    EmbedderDimensionError, InvalidVectorError
+    EmbedderError, InvalidVectorError
         The embedder's answer cannot be stored; what was made before stays.
     """
     identity = str(embedder.info()["id"])
@@ -98,8 +99,7 @@ def reembed(
 def _remembering(record: Record, embedder: Embedder) -> Iterator[CachedEmbedder]:
     """Yield the embedder with a file of what it made, which goes once the store has moved."""
     with tempfile.TemporaryDirectory(prefix="cvx-reembed-") as scratch:
-        in_ram = record.path == ":memory:"
-        path = Path(scratch if in_ram else Path(record.path).parent) / CACHE
+        path = Path(scratch if record.path == ":memory:" else Path(record.path).parent) / CACHE
         refuse_foreign(path)
         yield CachedEmbedder(embedder, path, max_bytes=_NEVER_FULL)
         _remove_cache(record)
@@ -149,19 +149,14 @@ def _checked(
 ) -> list[bytes]:
     info = embedder.info()
     made = np.asarray(embedder.embed([text for _, text in todo]), dtype="<f4")
-    if made.shape != (len(todo), int(info["dim"])):
-        raise EmbedderDimensionError(
-            f"{info['id']} made vectors of shape {made.shape} for {len(todo)} texts, "
-            f"({len(todo)}, {info['dim']}) was expected: choose another embedder"
-        )
     for (node, text), row in zip(todo, made, strict=True):
-        shown = f"{info['id']} made of node {node} ({text[:40]!r})"
-        if not np.isfinite(row).all():
-            raise InvalidVectorError(f"{shown} NaN or infinity: choose another embedder")
-        if metric == "cosine" and not row.any():
+        try:
+            storable_vector("it", row, int(info["dim"]), str(metric))
+        except InvalidVectorError as error:
             raise InvalidVectorError(
-                f"{shown} a vector of zeros: choose another, or erase the event"
-            )
+                f"{info['id']} made a vector of node {node} ({text[:40]!r}) that cannot be stored "
+                f"({error}): choose another embedder, or erase the event"
+            ) from error
     return [row.tobytes() for row in made]
 
 
@@ -176,8 +171,7 @@ def _forget_older_vectors(db: sqlite3.Connection) -> None:
         body = [[event, {**told, "embedding": None}, node] for event, told, node in json.loads(raw)]
         # The chain stays: it names the history, which goes on.
         changed = json.dumps(body, separators=(",", ":"))
-        db.execute("UPDATE journal SET body = ? WHERE seq = ?", (changed, seq))
-        db.execute(rows.renew_crc_sql("journal", "seq = ?"), (seq,))
+        rows.update(db, "journal", "seq = ?", (seq,), {"body": changed})
 
 
 def _switch(write: Writer, embedder: Embedder, spec: str | None) -> None:

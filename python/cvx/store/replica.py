@@ -247,9 +247,14 @@ class Replica:
 
     def _tell_what_is_left_out(self, known: int) -> None:
         """Warn of the rows that were found damaged, or refused, beyond those known before."""
-        if len(self.record.damaged) > known:
+        if damaged := [*self.record.damaged][known:]:
             self.incomplete = True
-            _warn_of([*self.record.damaged][known:])
+            more = f" and {len(damaged) - 3} more" if len(damaged) > 3 else ""
+            warn(
+                f"{', '.join(damaged[:3])}{more}: not what was written, or what no index takes, "
+                "and left out of the index; restore a copy, or let doctor save the rest",
+                DamagedRowsWarning,
+            )
 
     def _given(self) -> int:
         return int(self.index.stats()["ids_given"])
@@ -275,7 +280,9 @@ class Replica:
                 if after is not None:
                     _link(index, a, b, kind, after[0])
                 elif a in index and b in index:
-                    _unlink(index, a, b, kind)
+                    # It may be gone already, with one of its ends.
+                    with suppress(UnknownError):
+                        index.remove_edge(a, b, kind)
         elif op == "kind":
             for name in body:
                 index.declare_edge_kind(name)
@@ -295,24 +302,15 @@ class Replica:
         if not now or now[0] != node:
             # A later version, or an erase, has taken it away again.
             return True
+        asked = "SELECT timestamp, tags, action, reward FROM events WHERE event_id = ?"
         for alias in now[1:]:
+            ((*same, reward),) = self.record.query(asked, (event,))
             # An index has no way to change these of a node that it has.
-            if not self._same_columns(event, before):
+            if same != [before["timestamp"], before["tags"], before["action"]]:
                 return False
             if alias in self.index:
-                self.index.set_reward(alias, self._reward(event))
+                self.index.set_reward(alias, reward)
         return self._insert_run(node, node)
-
-    def _same_columns(self, event: int, before: Mapping[str, Any]) -> bool:
-        found = self.record.query(
-            "SELECT timestamp, tags, action FROM events WHERE event_id = ?", (event,)
-        )
-        return found == [(before["timestamp"], before["tags"], before["action"])]
-
-    def _reward(self, event: int) -> float | None:
-        found = self.record.query("SELECT reward FROM events WHERE event_id = ?", (event,))
-        reward: float | None = found[0][0]
-        return reward
 
     def _with_aliases(self, node: int) -> list[int]:
         found = self.record.query(
@@ -323,11 +321,10 @@ class Replica:
         return [row[0] for row in found if row[0] in self.index]
 
     def _advising(self, events: Sequence[int]) -> set[int]:
-        marks = ", ".join("?" * len(events))
         found = self.record.query(
-            f"SELECT event_id FROM events WHERE event_id IN ({marks})"
+            f"SELECT event_id FROM events WHERE event_id {rows.AMONG}"
             " AND recallable AND state = 'active'",
-            events,
+            (rows.listed(events),),
         )
         return {row[0] for row in found}
 
@@ -574,31 +571,18 @@ def _fill(index: RawIndex, until: int) -> None:
         index.skip_ids(missing)
 
 
-def _warn_of(damaged: Sequence[str]) -> None:
-    more = f" and {len(damaged) - 3} more" if len(damaged) > 3 else ""
-    warn(
-        f"{', '.join(damaged[:3])}{more}: not what was written, or what no index takes, and "
-        "left out of the index; restore a copy, or let doctor save the rest",
-        DamagedRowsWarning,
-    )
-
-
 def _joined(changes: Iterable[tuple[int, int, str, Any]]) -> Iterator[tuple[int, str, list[Any]]]:
     """Make one insert of those that follow each other: many at once cost less."""
-    waiting: tuple[int, str, list[Any]] | None = None
+    last: tuple[int, str, list[Any]] | None = None
     for seq, _, op, body in changes:
-        if waiting is not None and op == "insert" and waiting[2][-1][1] + 1 == body[0][0]:
-            runs = waiting[2]
-            runs[-1] = [runs[-1][0], body[0][1]]
-            waiting = (seq, op, runs + body[1:])
-            continue
-        if waiting is not None:
-            yield waiting
-        waiting = (seq, op, body) if op == "insert" else None
-        if waiting is None:
-            yield seq, op, body
-    if waiting is not None:
-        yield waiting
+        if last is not None and last[1] == op == "insert" and last[2][-1][1] + 1 == body[0][0]:
+            *runs, (first, _) = last[2]
+            body[:1] = [*runs, [first, body[0][1]]]
+        elif last is not None:
+            yield last
+        last = seq, op, body
+    if last is not None:
+        yield last
 
 
 def _insert_rows(index: RawIndex, found: Sequence[tuple[Any, ...]], *, link: bool) -> None:
@@ -630,9 +614,3 @@ def _link(index: RawIndex, a: int, b: int, kind: str, weight: float) -> None:
     if kind not in index.edge_kinds:
         index.declare_edge_kind(kind)
     index.add_edge(a, b, kind, weight)
-
-
-def _unlink(index: RawIndex, a: int, b: int, kind: str) -> None:
-    # It may be gone already, with one of its ends.
-    with suppress(UnknownError):
-        index.remove_edge(a, b, kind)

@@ -568,7 +568,7 @@ def _odd(db: sqlite3.Connection) -> Iterator[str]:
     for key, value in db.execute("SELECT key, value FROM meta"):
         if key in TAKEN_OVER and not may_say(key, value):
             yield f"it says {str(value)[:40]!r} of {key}, which cvx never does"
-    for damage in rows.damaged(db):
-        yield f"row {list(damage.key)} of {damage.table} is not what was written"
+    for table, key in rows.damaged(db):
+        yield f"row {list(key)} of {table} is not what was written"
     for table, key, why in RowCheck.of(db).refused(db):
         yield f"row {list(key)} of {table} could not have been written by cvx ({why[:200]})"

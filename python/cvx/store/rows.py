@@ -7,13 +7,15 @@ import binascii
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 import numpy as np
 
 from cvx.index.json_text import compact_json, row_checksums
 from cvx.types import ENTITY_KEY, UNNAMED_ENTITIES, Decision, Episode, Event, Vector, entity_name
 from cvx.validation import check_cue, check_event, optional_text, storable_metadata, storable_text
+
+T = TypeVar("T")
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "episodes": (
@@ -58,21 +60,6 @@ MOST_ID = 2**53
 """The bound of ids and counts: so far every number is exact in JSON, frames and other languages."""
 
 
-class Damage(NamedTuple):
-    """A row whose checksum does not hold.
-
-    Attributes
-    ----------
-    table : str
-        Where it is.
-    key : tuple
-        Its primary key, as it reads now.
-    """
-
-    table: str
-    key: tuple[object, ...]
-
-
 def row_crc(*values: object) -> int:
     """Return the checksum of a row's values, in the order of its columns.
 
@@ -114,8 +101,7 @@ def stored_columns(table: str) -> tuple[str, ...]:
 
 def key_of(table: str, row: Sequence[Any]) -> list[Any]:
     """Return the primary key of a row in the order of its columns."""
-    names = COLUMNS[table]
-    return [row[names.index(name)] for name in KEYS[table]]
+    return [row[COLUMNS[table].index(name)] for name in KEYS[table]]
 
 
 AMONG = "IN (SELECT value FROM json_each(?1))"
@@ -144,15 +130,30 @@ def renew_crc_sql(table: str, where: str) -> str:
     return f"UPDATE {table} SET crc = {crc_sql(COLUMNS[table])} WHERE {where}"
 
 
-def damaged(db: sqlite3.Connection, tables: Iterable[str] = tuple(COLUMNS)) -> Iterator[Damage]:
-    """Read every row of these tables and yield those whose checksum does not hold."""
+def update(
+    db: sqlite3.Connection,
+    table: str,
+    where: str,
+    keys: Sequence[object],
+    changed: Mapping[str, object],
+) -> None:
+    """Change columns of the rows that fulfil a condition, which looks at none of these columns."""
+    names = ", ".join(f"{name} = ?" for name in changed)
+    db.execute(f"UPDATE {table} SET {names} WHERE {where}", (*changed.values(), *keys))
+    db.execute(renew_crc_sql(table, where), keys)
+
+
+def damaged(
+    db: sqlite3.Connection, tables: Iterable[str] = tuple(COLUMNS)
+) -> Iterator[tuple[str, tuple[object, ...]]]:
+    """Yield table and primary key, as it reads now, of every row whose checksum does not hold."""
     for table in tables:
         names = COLUMNS[table]
         width = len(KEYS[table])
         cursor = db.execute(f"SELECT {', '.join((*KEYS[table], *names))}, crc FROM {table}")
         for row in cursor:
             if not whole(row[width:]):
-                yield Damage(table, tuple(row[:width]))
+                yield table, row[:width]
 
 
 _compact = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
@@ -161,6 +162,15 @@ _compact = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 def json_of(value: object) -> str:
     """Return JSON as the record keeps it; nothing at all is an empty object."""
     return _compact(value) if value else "{}"
+
+
+def parsed(text: Any, kind: type[T]) -> T | None:
+    """Return what JSON says, None where it is none or of another kind."""
+    try:
+        value = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return value if isinstance(value, kind) else None
 
 
 def bytes_of(vector: Vector | None) -> bytes | None:

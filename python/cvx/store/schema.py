@@ -306,11 +306,6 @@ class Foreign(NamedTuple):
     what: str
     sql: str | None
 
-    @property
-    def unreadable(self) -> bool:
-        """Whether a table of the record is another one: nothing can be read that way."""
-        return self.kind == "table" and self.sql is not None
-
 
 _Parts = Mapping[tuple[str, str], str | None]
 _SHADOW = re.compile(r"events_(words|pairs)_(data|idx|docsize|config)")
@@ -325,13 +320,12 @@ def foreign(db: sqlite3.Connection, version: int) -> list[Foreign]:
     """
     there = _parts(db)
     expected, optional = _expected(version)
-    out = []
+    known, out = {**optional, **expected}, []
     for (kind, name), sql in there.items():
         if name.startswith("sqlite_") and kind in ("table", "index"):
             continue
-        known = (kind, name) in expected or (kind, name) in optional
-        own = expected.get((kind, name), optional.get((kind, name)))
-        if not known:
+        own = known.get((kind, name))
+        if (kind, name) not in known:
             out.append(Foreign(kind, name, f"the {kind} is none of cvx", None))
         elif _plain(sql) != _plain(own) and not _SHADOW.fullmatch(name):
             out.append(Foreign(kind, name, f"the {kind} is not as cvx makes it", own))
@@ -366,8 +360,9 @@ def version_of(db: sqlite3.Connection, where: str, *, to_examine: bool = False) 
         there = _parts(db)
         version = _told_version(db, there) if there else 0
     except (TypeError, ValueError) as error:
-        told = f"{where} is no record of cvx ({error}): give another file"
-        raise StoreVersionError(told) from error
+        raise StoreVersionError(
+            f"{where} is no record of cvx ({error}): give another file"
+        ) from error
     if 0 < version <= SCHEMA_VERSION:
         _check(db, version, where, to_examine=to_examine)
     return version
@@ -404,7 +399,10 @@ def _told_version(db: sqlite3.Connection, there: _Parts) -> int:
 
 
 def _check(db: sqlite3.Connection, version: int, where: str, *, to_examine: bool) -> None:
-    found = [one for one in foreign(db, version) if one.unreadable or not to_examine]
+    found = foreign(db, version)
+    if to_examine:
+        # Where a table of the record is another one, nothing can be read.
+        found = [one for one in found if one.kind == "table" and one.sql is not None]
     if found:
         named = "; ".join(f"{one.name}: {one.what}" for one in found[:5])
         more = f" and {len(found) - 5} more" if len(found) > 5 else ""

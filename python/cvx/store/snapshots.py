@@ -22,6 +22,7 @@ from cvx.store.files import (
     HALF_SNAPSHOT,
     SNAPSHOT,
     make_folders,
+    named_like,
     read_own,
     refuse_link,
     regular,
@@ -115,12 +116,8 @@ class Snapshots:
         self.refused: list[str] = []
         self._kind = kind
         refuse_link(folder)
-        if record.frozen:
-            return
-        try:
+        if not record.frozen:
             make_folders(folder)
-        except OSError as error:
-            raise RecordIOError(f"{folder} cannot be made ({error.strerror})") from error
 
     def manifests(self) -> list[Manifest]:
         """Return what there is of this record, newest first."""
@@ -142,18 +139,13 @@ class Snapshots:
     def _files(self, *kinds: re.Pattern[str]) -> list[Path]:
         """Return what is in the folder under names of ours, that of a link included."""
         refuse_link(self.folder)
-        try:
-            found = sorted(self.folder.iterdir())
-        except FileNotFoundError:
-            return []
-        return [path for path in found if any(kind.fullmatch(path.name) for kind in kinds)]
+        return named_like(self.folder, *kinds)
 
     def ahead(self) -> Tail | None:
         """Return the end of the journal in a snapshot that the record does not reach, if any."""
         for one in self.manifests():
             tail = Tail(one.seq, one.chain)
-            kept = self.record.keeps_changes_after(tail.seq - 1)
-            if kept and not self.record.reaches(tail):
+            if self.record.keeps_changes_after(tail.seq - 1) and not self.record.reaches(tail):
                 return tail
         return None
 

@@ -209,13 +209,16 @@ class Store:
         # Before anything is written: LOCK would forget how far it went.
         self._refuse(self.record.lost_tail())
         self._check_kind(kept)
+        snapshots = None
         if self.folder is not None:
-            loaded = self._open_snapshots(self.folder)
+            kind = self._kind.made
+            self.snapshots = snapshots = Snapshots(self.folder / "index", self.record, kind)
+            self._refuse(snapshots.ahead())
+            loaded = snapshots.newest()
         self._written = self._nodes_written = self._changes_written = 0
         # Before the index: it must not follow what it cannot hold.
         self.record.follow(EmbedderGuard(self.record, self._kind.embedder))
         self.replica = Replica(self.record, self.fresh, loaded)
-        snapshots = self.snapshots
         self.history = History(
             self.record, lambda: None if snapshots is None else snapshots.oldest()
         )
@@ -238,12 +241,8 @@ class Store:
             )
         if not create and not there:
             raise StoreNotFoundError(f"{folder} is no store: there is no memory.db in it")
-        if not create:
-            return
-        try:
+        if create:
             make_folders(folder)
-        except OSError as error:
-            raise RecordIOError(f"{folder} cannot be made ({error.strerror})") from error
 
     def _check_kind(self, kept: Mapping[str, str]) -> None:
         own = {
@@ -277,11 +276,6 @@ class Store:
                 f"{self.folder} holds vectors of dimension {found[0][0]}, this embedder makes "
                 f"{self._kind.dim}: open it with the one that it was made with"
             )
-
-    def _open_snapshots(self, folder: Path) -> tuple[RawIndex, int] | None:
-        snapshots = self.snapshots = Snapshots(folder / "index", self.record, self._kind.made)
-        self._refuse(self.record.lost_tail() or snapshots.ahead())
-        return snapshots.newest()
 
     def _refuse(self, lost: Tail | None) -> None:
         if lost is not None:
@@ -372,6 +366,7 @@ class Store:
             " ifnull(sum(length(CAST(text AS BLOB)) + ifnull(length(embedding), 0)), 0)"
             " FROM events"
         )[0]
+        limits = HistoryLimits.stored(self.record)
         return {
             "events": count[0],
             "active": count[1],
@@ -379,7 +374,12 @@ class Store:
             "links": self.record.query("SELECT count(*) FROM links")[0][0],
             "episodes": self.record.query("SELECT count(*) FROM episodes")[0][0],
             "seq": self.record.tail().seq,
-            "history": self._history(),
+            "history": {
+                "decisions": self.record.query("SELECT count(*) FROM decisions")[0][0],
+                "most_decisions": limits.decisions,
+                "changes": self.record.query("SELECT count(*) FROM journal")[0][0],
+                "most_changes": limits.changes,
+            },
             "snapshot_seq": self._written,
             "rebuilds": self.replica.rebuilds,
             "damaged": list(self.record.damaged),
@@ -389,16 +389,6 @@ class Store:
             ],
             "embedder": self._kind.embedder,
             "index": self.index.stats(),
-        }
-
-    def _history(self) -> dict[str, int]:
-        """Count what is kept of the past, and say how much is at the most."""
-        limits = HistoryLimits.stored(self.record)
-        return {
-            "decisions": self.record.query("SELECT count(*) FROM decisions")[0][0],
-            "most_decisions": limits.decisions,
-            "changes": self.record.query("SELECT count(*) FROM journal")[0][0],
-            "most_changes": limits.changes,
         }
 
 

@@ -64,6 +64,8 @@ class Writer:
 
     Attributes
     ----------
+    connection : sqlite3.Connection
+        The database, inside the transaction.
     recorded : int
         The time of recording of everything in the transaction.
     tail : Tail
@@ -73,7 +75,7 @@ class Writer:
     """
 
     def __init__(self, connection: sqlite3.Connection, now: int) -> None:
-        self._db = connection
+        self.connection = connection
         *tail, last = connection.execute(
             "SELECT seq, chain, recorded FROM journal ORDER BY seq DESC LIMIT 1"
         ).fetchone() or (0, 0, now - 1)
@@ -96,11 +98,6 @@ class Writer:
         self.next_event = self._stored["next_event"]
         self.next_decision = self._stored["next_decision"]
 
-    @property
-    def connection(self) -> sqlite3.Connection:
-        """The database, inside the transaction."""
-        return self._db
-
     def finish(self) -> None:
         """Store what the transaction counted; called once, before the commit."""
         for name, stored in self._stored.items():
@@ -110,7 +107,7 @@ class Writer:
 
     def erased_after(self, seq: int) -> bool:
         """Return whether something may have been erased after a number of the journal."""
-        found = self._db.execute(
+        found = self.connection.execute(
             "SELECT EXISTS (SELECT 1 FROM journal WHERE seq > ?1 AND op = 'erase')"
             " OR (SELECT min(seq) FROM journal) > ?1 + 1",
             (seq,),
@@ -126,7 +123,7 @@ class Writer:
 
     def set_meta(self, key: str, value: str) -> None:
         """Store what the record says of itself under a key."""
-        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+        self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def take_nodes(self, n: int) -> range:
         """Return the next n node ids; none of them was given before, or ever will be again."""
@@ -162,7 +159,7 @@ class Writer:
         """
         number = episode.episode_id
         if number is None:
-            number = self._next("episodes", "episode_id")
+            number = max(1, self.next_episode())
         self.put("episodes", [self._episode_row(number, episode)])
         self.add_events(episode.steps, episode_id=number, recallable=recallable)
         self.journal("episode", [number])
@@ -192,15 +189,14 @@ class Writer:
 
         Its steps are added with ``add_events``; they do not advise before ``close_episode``.
         """
-        found = self._db.execute("SELECT ifnull(max(episode_id), -1) + 1 FROM episodes")
-        number = int(found.fetchone()[0])
+        number = self.next_episode()
         begun = replace(episode, kind=f"{OPEN}{episode.kind}")
         self.put("episodes", [self._episode_row(number, begun)])
         return number
 
     def next_own_entity(self) -> int:
         """Return the first number of an entity that no episode has, and no user's own."""
-        found = self._db.execute(
+        found = self.connection.execute(
             "SELECT ifnull(max(entity), -1) + 1 FROM episodes WHERE entity < ?", (OWN_ENTITIES,)
         )
         return max(int(found.fetchone()[0]), UNNAMED_ENTITIES)
@@ -252,8 +248,9 @@ class Writer:
         )
         self.journal("episode", [episode.episode_id])
 
-    def _next(self, table: str, key: str) -> int:
-        found = self._db.execute(f"SELECT ifnull(max({key}), 0) + 1 FROM {table}")
+    def next_episode(self) -> int:
+        """Return the first number of an episode that is beyond all others."""
+        found = self.connection.execute("SELECT ifnull(max(episode_id), -1) + 1 FROM episodes")
         return int(found.fetchone()[0])
 
     def add_events(
@@ -303,7 +300,7 @@ class Writer:
             found.append((number, event.text))
         try:
             self.put("events", stored)
-            fulltext.add(self._db, found)
+            fulltext.add(self.connection, found)
         except sqlite3.IntegrityError as error:
             if "events.key" not in str(error):
                 raise
@@ -318,7 +315,7 @@ class Writer:
         seen = set()
         for row in stored:
             namespace, key, number = row[6], row[20], row[0]
-            found = self._db.execute(
+            found = self.connection.execute(
                 "SELECT 1 FROM events WHERE namespace = ? AND key = ? AND event_id <> ?",
                 (namespace, key, number),
             )
@@ -330,9 +327,7 @@ class Writer:
     def journal_nodes(self, nodes: Iterable[Any]) -> None:
         """Tell those that follow of new nodes, ascending."""
         runs: list[list[int]] = []
-        for node in nodes:
-            if node is None:
-                continue
+        for node in (one for one in nodes if one is not None):
             if runs and runs[-1][1] + 1 == node:
                 runs[-1][1] = node
             else:
@@ -345,7 +340,7 @@ class Writer:
         """Give an event further vectors to be found by; returns their nodes."""
         listed = [(storable_text("an alias", words), vector) for words, vector in aliases]
         nodes = list(self.take_nodes(len(listed)))
-        before = fulltext.whole(self._db, event_id)
+        before = fulltext.whole(self.connection, event_id)
         self.put(
             "aliases",
             (
@@ -353,9 +348,21 @@ class Writer:
                 for node, (words, vector) in zip(nodes, listed, strict=True)
             ),
         )
-        fulltext.replace(self._db, event_id, before, fulltext.whole(self._db, event_id))
+        fulltext.replace(
+            self.connection, event_id, before, fulltext.whole(self.connection, event_id)
+        )
         self.journal_nodes(nodes)
         return nodes
+
+    def add_kinds(self, names: Iterable[str]) -> None:
+        """Note kinds of edges that are the user's own; those that are known are passed over."""
+        found = self.connection.execute(
+            "SELECT value FROM meta WHERE key = 'edge_kinds'"
+        ).fetchone()
+        known = json.loads(found[0]) if found else []
+        if new := [name for name in dict.fromkeys(names) if name not in known]:
+            self.set_meta("edge_kinds", json.dumps([*known, *new]))
+            self.journal("kind", new)
 
     def add_links(self, edges: Iterable[Edge]) -> None:
         """Store edges; one of the same ends and kind replaces the older one."""
@@ -375,7 +382,7 @@ class Writer:
         for end in ends:
             before = self._link(end)
             if before is not None:
-                self._db.execute(
+                self.connection.execute(
                     "DELETE FROM links WHERE from_node = ? AND to_node = ? AND kind = ?", end
                 )
                 changes.append([*end, before, None])
@@ -408,15 +415,11 @@ class Writer:
         if found is None:
             raise UnknownError(f"there is no event {event_id}: it was erased or never given")
         before = dict(zip(rows.COLUMNS["events"], found, strict=True))
-        said = fulltext.whole(self._db, event_id)
+        said = fulltext.whole(self.connection, event_id)
         (node,) = self.take_nodes(1)
         after = {**changed, "node": node, "recorded": self.recorded}
-        self._db.execute(
-            f"UPDATE events SET {', '.join(f'{name} = ?' for name in after)} WHERE event_id = ?",
-            (*after.values(), event_id),
-        )
-        self._renew("events", "event_id = ?", [event_id])
-        fulltext.replace(self._db, event_id, said, fulltext.whole(self._db, event_id))
+        rows.update(self.connection, "events", "event_id = ?", (event_id,), after)
+        fulltext.replace(self.connection, event_id, said, fulltext.whole(self.connection, event_id))
         self.journal("version", [[event_id, packed(before), node]])
         if changed.get("text", before["text"]) != before["text"]:
             self._remove("usage", "context = ?", (event_context(event_id),))
@@ -428,7 +431,7 @@ class Writer:
         return node
 
     def _move_decays(self, old: int, new: int) -> None:
-        found = self._db.execute(
+        found = self.connection.execute(
             "SELECT episode, before, after FROM decays WHERE node = ? ORDER BY recorded, episode",
             (old,),
         ).fetchall()
@@ -436,7 +439,7 @@ class Writer:
         self.put("decays", ((game, new, a, b, self.recorded) for game, a, b in found))
 
     def _move_links(self, old: int, new: int) -> None:
-        found = self._db.execute(
+        found = self.connection.execute(
             "SELECT from_node, to_node, kind, weight, why, evidence FROM links"
             " WHERE from_node = ?1 OR to_node = ?1",
             (old,),
@@ -447,7 +450,7 @@ class Writer:
         )
 
     def _link(self, ends: tuple[int, int, str]) -> tuple[Any, ...] | None:
-        found: tuple[Any, ...] | None = self._db.execute(
+        found: tuple[Any, ...] | None = self.connection.execute(
             "SELECT weight, why, evidence, recorded FROM links"
             " WHERE from_node = ? AND to_node = ? AND kind = ?",
             ends,
@@ -470,7 +473,7 @@ class Writer:
 
     def _change(self, column: str, key: str, values: Iterable[tuple[int, object]]) -> None:
         new = dict(values)
-        found = self._db.execute(
+        found = self.connection.execute(
             f"SELECT {key}, {column} FROM events WHERE {key} {rows.AMONG}", (rows.listed(new),)
         )
         known = dict(found.fetchall())
@@ -482,11 +485,13 @@ class Writer:
             for one, after in new.items()
             if one in known and known[one] != after
         ]
-        self._db.executemany(
+        self.connection.executemany(
             f"UPDATE events SET {column} = ? WHERE {key} = ?",
             ((after, one) for one, _, after in changes),
         )
-        self._renew("events", f"{key} = ?", [one for one, *_ in changes])
+        self.connection.executemany(
+            rows.renew_crc_sql("events", f"{key} = ?"), ((one,) for one, *_ in changes)
+        )
         if changes:
             # The declaration of a kind of edge is called "kind" in the journal.
             self.journal("step_kind" if column == "kind" else column, changes)
@@ -511,16 +516,16 @@ class Writer:
         stays what it is.
         """
         chosen = f"(SELECT episode FROM events WHERE event_id {rows.AMONG})"
-        found = self._db.execute(
+        found = self.connection.execute(
             f"SELECT DISTINCT node FROM decays WHERE episode IN {chosen}", (rows.listed(events),)
         ).fetchall()
         for (node,) in found:
-            lost = self._db.execute(
+            lost = self.connection.execute(
                 f"SELECT episode, before, after, episode IN {chosen} FROM decays WHERE node = ?2"
                 " ORDER BY recorded, episode",
                 (rows.listed(events), node),
             ).fetchall()
-            reward = self._db.execute(
+            reward = self.connection.execute(
                 "SELECT reward FROM events WHERE node = ?", (node,)
             ).fetchone()
             untouched = reward is not None and reward[0] == lost[-1][2]
@@ -649,7 +654,9 @@ class Writer:
         waiting, sql = iter(values), rows.insert_sql(table, replace=replace)
         while some := list(islice(waiting, _AT_ONCE)):
             sums = rows.row_crcs(some)
-            self._db.executemany(sql, [(*row, crc) for row, crc in zip(some, sums, strict=True)])
+            self.connection.executemany(
+                sql, [(*row, crc) for row, crc in zip(some, sums, strict=True)]
+            )
 
     def _overwrite(
         self,
@@ -669,23 +676,22 @@ class Writer:
     def _remove(self, table: str, where: str, values: Sequence[object]) -> None:
         """Take rows away, and put what was there into the journal."""
         names, keys = rows.COLUMNS[table], rows.KEYS[table]
-        found = self._db.execute(f"SELECT {', '.join(names)} FROM {table} WHERE {where}", values)
+        found = self.connection.execute(
+            f"SELECT {', '.join(names)} FROM {table} WHERE {where}", values
+        )
         changes = [[table, [row[names.index(name)] for name in keys], row] for row in found]
-        self._db.execute(f"DELETE FROM {table} WHERE {where}", values)
+        self.connection.execute(f"DELETE FROM {table} WHERE {where}", values)
         if changes:
             self.journal("row", changes)
 
     def _rows(self, table: str, keys: Iterable[object]) -> dict[Any, tuple[Any, ...]]:
         """Return rows of a table that has one key, by it."""
         names, (key,) = rows.COLUMNS[table], rows.KEYS[table]
-        found = self._db.execute(
+        found = self.connection.execute(
             f"SELECT {', '.join(names)} FROM {table} WHERE {key} {rows.AMONG}",
             (json.dumps([*keys]),),
         )
         return {row[names.index(key)]: row for row in found}
-
-    def _renew(self, table: str, where: str, keys: Sequence[object]) -> None:
-        self._db.executemany(rows.renew_crc_sql(table, where), ((key,) for key in keys))
 
 
 def _ids(steps: Iterable[Event]) -> list[int]:

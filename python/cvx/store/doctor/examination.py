@@ -17,7 +17,7 @@ from cvx.errors import (
     StoreNotFoundError,
     StoreVersionError,
 )
-from cvx.store.database import describe, read_only
+from cvx.store.database import describe, lenient, read_only
 from cvx.store.doctor import folder_checks, record_checks
 from cvx.store.doctor.findings import Check, Finding, Report
 from cvx.store.doctor.folder_checks import remains
@@ -79,13 +79,11 @@ def check(
     seen = folder_checks.look(folder)
     # SQLite would read, or delete, what stands there.
     if any(name.startswith("memory.db") for name in seen.misplaced):
-        found_there = tuple(folder_checks.misplaced(seen))
-        return Report(found_there)
+        return Report(tuple(folder_checks.misplaced(seen)))
     try:
         known = describe(folder)
         check_version(known.schema_version, str(folder))
-        with read_only(folder) as db:
-            db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+        with read_only(folder) as db, lenient(db):
             counts = record_checks.count_rows(db)
             checks = _checks(db, folder, seen, IndexKind.of(known), findings)
             if texts:
@@ -99,8 +97,7 @@ def check(
     except (LostTailError, StoreNotFoundError, StoreVersionError, RecordIOError):
         raise
     except CvxError as error:
-        found = Finding(Check.FILE, "memory.db", str(error))
-        return Report((found,))
+        return Report((Finding(Check.FILE, "memory.db", str(error)),))
     return Report(tuple(findings), counts)
 
 

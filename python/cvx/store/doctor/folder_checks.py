@@ -17,11 +17,12 @@ from cvx.store.database import reaches, tail_of
 from cvx.store.doctor.findings import Check, Finding
 from cvx.store.files import (
     BESIDE_RECORD,
-    HALF_EXPORT,
-    HALF_IMPORT,
+    HALF_COPIES,
     HALF_LEARNED_STATE,
     HALF_SNAPSHOT,
     SNAPSHOT,
+    in_index,
+    named_like,
     read_own,
     regular,
 )
@@ -56,7 +57,7 @@ def look(folder: Path) -> Seen:
     with suppress(OSError):
         lock = read_own(folder / "LOCK")
     manifests = {}
-    for path in _own_snapshots(folder):
+    for path in in_index(folder, SNAPSHOT):
         # Another process may write a newer one meanwhile and remove this.
         if path.suffix == ".json":
             with suppress(OSError):
@@ -78,13 +79,6 @@ def look(folder: Path) -> Seen:
         what = "the journal names another file, which SQLite would delete: remove the journal"
         others["memory.db-journal"] = what
     return Seen(lock, manifests, others)
-
-
-def _own_snapshots(folder: Path) -> list[Path]:
-    index = folder / "index"
-    if index.is_symlink() or not index.is_dir():
-        return []
-    return sorted(path for path in index.iterdir() if SNAPSHOT.fullmatch(path.name))
 
 
 def misplaced(seen: Seen) -> Iterator[Finding]:
@@ -129,7 +123,7 @@ def snapshots(
         flaw = _flaw(db, path, Manifest.from_bytes(raw), own, kind)
         if flaw is not None:
             yield Finding(flaw[0], f"index/{path.stem}.cvx", flaw[1])
-    for path in _own_snapshots(folder):
+    for path in in_index(folder, SNAPSHOT):
         pair = path.with_suffix(".json")
         if not regular(path):
             what = f"{path.name} is a symbolic link, or no file"
@@ -166,22 +160,18 @@ def _flaw(
 
 def stray_files(folder: Path) -> Iterator[Finding]:
     """Name what a process that was killed left beside the record and the snapshots."""
-    found = [*folder.iterdir()]
-    if not (folder / "index").is_symlink() and (folder / "index").is_dir():
-        found += (folder / "index").iterdir()
-    for path in sorted(found):
-        inside = path.parent != folder
-        ours = (HALF_SNAPSHOT, HALF_LEARNED_STATE) if inside else (HALF_EXPORT,)
-        left = any(kind.fullmatch(path.name) for kind in ours) or path == folder / HALF_IMPORT
-        if path.is_symlink() or not left:
-            continue
-        yield Finding(Check.STRAY_FILE, str(path.relative_to(folder)), "a crash left it")
+    left = named_like(folder, *HALF_COPIES)
+    left += in_index(folder, HALF_SNAPSHOT, HALF_LEARNED_STATE)
+    for path in left:
+        if not path.is_symlink():
+            yield Finding(Check.STRAY_FILE, str(path.relative_to(folder)), "a crash left it")
 
 
 def exposed(folder: Path, seen: Seen) -> Iterator[Finding]:
     """Name the files of a store that others than its owner may open: a lock, to stop everybody."""
     record = [folder / f"memory.db{ending}" for ending in ("", "-wal", "-shm")]
-    for path in (folder, *record, folder / "LOCK", folder / "index", *_own_snapshots(folder)):
+    snapshots = in_index(folder, SNAPSHOT)
+    for path in (folder, *record, folder / "LOCK", folder / "index", *snapshots):
         with suppress(OSError):
             mode = stat.S_IMODE(path.lstat().st_mode)
             if mode & _OTHERS and path.name not in seen.misplaced:
@@ -254,8 +244,7 @@ def _in_table(db: sqlite3.Connection, table: str, forms: set[str]) -> Iterator[F
     quoted = ", ".join(f'"{_plain(name)}"' for name in names)
     for row in db.execute(f'SELECT {quoted} FROM "{_plain(table)}"'):
         told = dict(zip(names, row, strict=True))
-        said = [name for name, value in told.items() if _says(value, forms)]
-        if said:
+        if said := [name for name, value in told.items() if _says(value, forms)]:
             shown = [f"its {name}" if name in said else told[name] for name in keys]
             what = f"it is in {', '.join(said)}: {_cure_of(table, told)}"
             yield Finding(Check.REMAINS, f"{table} {shown}", what)
@@ -273,24 +262,24 @@ def _cure_of(table: str, row: dict[str, object]) -> str:
 def _says(value: object, forms: set[str]) -> bool:
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
-    if not isinstance(value, str):
-        return False
-    folded = value.casefold()
+    folded = value.casefold() if isinstance(value, str) else ""
     return any(form in folded for form in forms)
 
 
 def _in_words(db: sqlite3.Connection, texts: Sequence[str]) -> Iterator[Finding]:
     """Name what the text index finds by a text, and no event or alias says."""
-    there = "SELECT 1 FROM events WHERE event_id = ?1"
+    what = (
+        "the words of the text index say it: they are made anew by `cvx doctor --repair NEW_FOLDER`"
+    )
     for text in texts:
         phrase = '"' + text.replace("\0", " ").replace('"', '""') + '"'
         for table in _WORDS:
-            found = db.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH ?", (phrase,))
-            for (event,) in found.fetchall():
-                if db.execute(there, (event,)).fetchone() is None:
-                    where, what = f"{table} [{event}]", "the words of the text index say it"
-                    cure = "they are made anew by `cvx doctor --repair NEW_FOLDER`"
-                    yield Finding(Check.REMAINS, where, f"{what}: {cure}")
+            for (event,) in db.execute(
+                f"SELECT rowid FROM {table} WHERE {table} MATCH ?"
+                " AND rowid NOT IN (SELECT event_id FROM events)",
+                (phrase,),
+            ).fetchall():
+                yield Finding(Check.REMAINS, f"{table} [{event}]", what)
 
 
 def _plain(name: str) -> str:

@@ -24,14 +24,9 @@ def damaged_rows(db: sqlite3.Connection) -> Iterator[Finding]:
     """Name every row that is not what was written."""
     for table in rows.COLUMNS:
         try:
-            for damage in rows.damaged(db, (table,)):
-                yield Finding(
-                    Check.ROW,
-                    f"{damage.table} {_shown(damage.key)}",
-                    "the row is not what was written: its checksum does not hold",
-                    damage.table,
-                    damage.key,
-                )
+            for _, key in rows.damaged(db, (table,)):
+                what = "the row is not what was written: its checksum does not hold"
+                yield Finding(Check.ROW, f"{table} {_shown(key)}", what, table, key)
         except sqlite3.DatabaseError as error:
             yield Finding(Check.PAGE, table, f"the table cannot be read to its end ({error})")
 
@@ -50,9 +45,8 @@ def damaged_pages(db: sqlite3.Connection) -> Iterator[Finding]:
         said = [str(error)]
     for text in said:
         # What concerns the content of a row is found, and named better, by its checksum.
-        if text == "ok" or _OF_A_ROW.search(text):
-            continue
-        yield Finding(Check.PAGE, "memory.db", text)
+        if text != "ok" and not _OF_A_ROW.search(text):
+            yield Finding(Check.PAGE, "memory.db", text)
 
 
 def count_rows(db: sqlite3.Connection) -> dict[str, int]:
@@ -265,10 +259,12 @@ def gaps(db: sqlite3.Connection) -> Iterator[Finding]:
 
 def first_kept(db: sqlite3.Connection) -> int:
     """Return from which number on the journal is kept: as it says, unless it begins before."""
-    told = "SELECT value FROM meta WHERE key = ?"
-    found = db.execute(f"SELECT ({told}), (SELECT min(seq) FROM journal)", (FIRST_KEPT,)).fetchone()
-    said = number_of(None if found[0] is None else str(found[0])) or 1
-    return said if type(found[1]) is not int else max(1, min(said, found[1]))
+    told, first = db.execute(
+        "SELECT (SELECT value FROM meta WHERE key = ?), (SELECT min(seq) FROM journal)",
+        (FIRST_KEPT,),
+    ).fetchone()
+    said = number_of(None if told is None else str(told)) or 1
+    return said if type(first) is not int else max(1, min(said, first))
 
 
 def _gap(first: int, last: int) -> Finding:
@@ -335,8 +331,7 @@ def breaks(db: sqlite3.Connection, damaged: Collection[object]) -> Iterator[Find
     for seq, body, chain in db.execute(
         "SELECT seq, body, chain FROM journal WHERE seq >= ? ORDER BY seq", (start,)
     ):
-        follows = before is not None and before[0] + 1 == seq
-        if follows and before is not None and seq not in damaged:
+        if before is not None and before[0] + 1 == seq and seq not in damaged:
             raw = str(body).encode("utf-8", "surrogateescape")
             if zlib.crc32(raw, before[1]) != chain:
                 yield Finding(
@@ -347,5 +342,4 @@ def breaks(db: sqlite3.Connection, damaged: Collection[object]) -> Iterator[Find
                     (seq,),
                 )
         # One from elsewhere may be no number, which the check of values has named.
-        sound = seq not in damaged and isinstance(chain, int)
-        before = (seq, chain) if sound else None
+        before = (seq, chain) if seq not in damaged and isinstance(chain, int) else None

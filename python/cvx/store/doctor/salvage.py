@@ -137,8 +137,7 @@ def _saved(folder: Path, target: Path) -> Salvaged:
 def _refuse_views(db: sqlite3.Connection) -> None:
     """Refuse a database in which something else stands in for a table: it may never end."""
     found = db.execute("SELECT name FROM sqlite_master WHERE type <> 'table'")
-    views = sorted({str(name) for (name,) in found} & {"meta", *rows.COLUMNS})
-    if views:
+    if views := sorted({str(name) for (name,) in found} & {"meta", *rows.COLUMNS}):
         raise sqlite3.DatabaseError(f"{', '.join(views)}: a view, not a table")
 
 
@@ -161,7 +160,7 @@ def _copy(db: sqlite3.Connection, meta: dict[str, str], write: Writer) -> Salvag
         for row in found:
             right = row[:-1] if rows.whole(row) else None
             if right is not None and check.refusal(table, right):
-                right = _cleaned_row(table, right)
+                right = tuple(map(_clean, rows.COLUMNS[table], right))
             if right is None or check.refusal(table, right):
                 wrong[table] += 1
             else:
@@ -195,20 +194,15 @@ def _without_orphans(db: sqlite3.Connection) -> list[str]:
             table = str(one.table)
             condition = " AND ".join(f"{name} = ?" for name in rows.KEYS[table])
             if table in ("events", "decisions"):
-                db.execute(f"UPDATE {table} SET episode = NULL WHERE {condition}", one.key)
-                db.execute(rows.renew_crc_sql(table, condition), one.key)
+                rows.update(db, table, condition, one.key, {"episode": None})
             else:
                 db.execute(f"DELETE FROM {table} WHERE {condition}", one.key)
                 went.append(table)
     return went
 
 
-def _cleaned_row(table: str, row: Row) -> Row:
-    """Return a row, without its checksum, in which what cannot be stored is replaced."""
-    return tuple(_clean(name, value) for name, value in zip(rows.COLUMNS[table], row, strict=True))
-
-
 def _clean(name: str, value: Any) -> Any:
+    """Return a value of a column, another one where it cannot be stored."""
     if name in ("tags", "metadata"):
         with suppress(ValueError, RecursionError):
             return json.dumps(cleaned(json.loads(value)), separators=(",", ":"))

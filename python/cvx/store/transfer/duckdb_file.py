@@ -21,7 +21,7 @@ from cvx.errors import ExportError, FileError
 from cvx.extras import needs
 from cvx.store import rows
 from cvx.store.files import written_whole
-from cvx.store.transfer.format import Batch, Header, Incoming, Types, write_into
+from cvx.store.transfer.format import MOST_ROWS, Batch, Header, Incoming, Types
 
 if TYPE_CHECKING:
     import duckdb
@@ -46,45 +46,32 @@ ORDER BY effect.event_id, links.weight DESC, links.recorded, from_node, links.ki
 """
 
 
-class Cause(NamedTuple):
-    """The primary cause of an event.
-
-    Attributes
-    ----------
-    event : int
-        The cause.
-    relationship : str
-        How it led to the effect: the reason of the link, or its kind where it gives none.
-    """
-
-    event: int
-    relationship: str
-
-
-def primary_causes(db: sqlite3.Connection) -> dict[int, Cause]:
+def primary_causes(db: sqlite3.Connection) -> dict[int, tuple[int, str]]:
     """Return the primary cause of every event that has one: its strongest causal link.
+
+    With each cause comes the reason of the link, or its kind where it gives none.
 
     Of equally strong links the one recorded first counts. Links may form circles, causes may not:
     the youngest event of a circle becomes a root. Events without a vector are left out.
     """
-    causes: dict[int, Cause] = {}
+    causes: dict[int, tuple[int, str]] = {}
     for effect, cause, why, kind in db.execute(_CANDIDATES, CAUSAL_KINDS):
-        causes.setdefault(effect, Cause(cause, why or kind))
+        causes.setdefault(effect, (cause, why or kind))
     _open_circles(causes)
     return causes
 
 
-def _open_circles(causes: dict[int, Cause]) -> None:
+def _open_circles(causes: dict[int, tuple[int, str]]) -> None:
     sound: set[int] = set()
     for start in sorted(causes):
         path: list[int] = []
         event = start
         while event in causes and event not in sound and event not in path:
             path.append(event)
-            event = causes[event].event
+            event, _ = causes[event]
         if event in path:
-            circle = path[path.index(event) :]
-            del causes[max(circle)]
+            # From there on the path is a circle.
+            del causes[max(path[path.index(event) :])]
         sound.update(path)
 
 
@@ -103,7 +90,6 @@ CREATE TABLE events (
 _EARLIEST, _LATEST = -9_223_372_022_400_000_000, 9_223_372_036_854_775_806
 """What a TIMESTAMP can hold; ``cvx_events`` has the exact number."""
 _MOST_EVENTS = 2**31 - 1
-_ROWS_A_FILE = 5_000
 _LEAST_MIB = 256
 _ALONE = {
     "enable_external_access": "false",
@@ -209,6 +195,8 @@ def write(
         An id is too large for the blueprint's INTEGER.
     """
     _duckdb()
+    from cvx.store.transfer.parquet_file import write_into
+
     last = int(header.meta["next_event"])
     if last > _MOST_EVENTS:
         raise ExportError(
@@ -249,17 +237,13 @@ def _quoted(path: Path) -> str:
     return "'" + str(path).replace("'", "''") + "'"
 
 
-def _write_causes(path: Path, causes: dict[int, Cause]) -> None:
-    with needs("duckdb"):
-        import polars as pl
+def _write_causes(path: Path, causes: dict[int, tuple[int, str]]) -> None:
+    import polars as pl
 
     pl.DataFrame(
-        {
-            "effect": list(causes),
-            "cause": [cause.event for cause in causes.values()],
-            "relationship": [cause.relationship for cause in causes.values()],
-        },
+        [(effect, *cause) for effect, cause in causes.items()],
         schema={"effect": pl.Int64, "cause": pl.Int64, "relationship": pl.String},
+        orient="row",
     ).write_parquet(path)
 
 
@@ -320,9 +304,9 @@ def _batches(path: Path, counts: Mapping[str, int]) -> Iterator[Batch]:
                 for name, other in (("text", "effect_text"), ("embedding", "embedding")):
                     chosen = chosen.replace(f"c.{name}", f"coalesce(c.{name}, e.{other})")
                 rest = "LEFT JOIN main.events AS e USING (event_id) ORDER BY c.event_id"
-            for first in range(0, counts[table], _ROWS_A_FILE):
+            for first in range(0, counts[table], MOST_ROWS):
                 # Rows keep the order in which they were put.
-                source = f"SELECT * FROM main.cvx_{table} LIMIT {_ROWS_A_FILE} OFFSET {first}"
+                source = f"SELECT * FROM main.cvx_{table} LIMIT {MOST_ROWS} OFFSET {first}"
                 found = db.execute(f"SELECT {chosen} FROM ({source}) AS c {rest}").fetchnumpy()
                 named = zip(found.values(), rows.stored_columns(table), strict=True)
                 parts = [_values(column, name) for column, name in named]
@@ -411,8 +395,6 @@ def core_events(path: Path) -> Iterator[tuple[list[CoreEvent], int]]:
                 f"{path} has no table events with {', '.join(sorted(missing or _COLUMNS))}: give "
                 "the file of a CausalMemoryCore"
             )
-        total = tables["events"]
-        retried = "judgements" in tables
-        cursor = db.execute(_RETRIED if retried else _PLAIN)
+        cursor = db.execute(_RETRIED if "judgements" in tables else _PLAIN)
         while rows := cursor.fetchmany(_BATCH):
-            yield [CoreEvent(*row) for row in rows], total
+            yield [CoreEvent(*row) for row in rows], tables["events"]

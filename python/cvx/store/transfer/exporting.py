@@ -14,10 +14,8 @@ from cvx.store.transfer.format import (
     batches,
     counted,
     read_jsonlines,
-    read_parquet,
     types,
     write_jsonlines,
-    write_parquet,
 )
 
 FORMATS = {"jsonl": (".jsonl", ".ndjson"), "parquet": (".parquet",), "duckdb": (".duckdb", ".db")}
@@ -94,7 +92,9 @@ def export_record(
             return header
         declared = {table: types(db, table) for table in rows.COLUMNS}
         if kind == "parquet":
-            write_parquet(path, header, declared, found)
+            from cvx.store.transfer import parquet_file
+
+            parquet_file.write(path, header, declared, found)
         else:
             from cvx.store.transfer import duckdb_file
 
@@ -108,4 +108,8 @@ def reader_of(path: Path, kind: str) -> Incoming:
         from cvx.store.transfer import duckdb_file
 
         return duckdb_file.read(path)
-    return read_jsonlines(path) if kind == "jsonl" else read_parquet(path)
+    if kind == "parquet":
+        from cvx.store.transfer import parquet_file
+
+        return parquet_file.read(path)
+    return read_jsonlines(path)

@@ -1,4 +1,4 @@
-"""The export format: header and rows of each table, as JSON Lines or Parquet."""
+"""The export format: header and rows of each table; as JSON Lines."""
 
 from __future__ import annotations
 
@@ -10,34 +10,19 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
-
-import numpy as np
+from typing import Any, NamedTuple, Self, TextIO
 
 from cvx.arguments import whole
 from cvx.errors import DamagedStoreError, ExportError, FileError
 from cvx.escaping import printable
-from cvx.extras import needs
+from cvx.index import RawIndex
 from cvx.store import rows
 from cvx.store.database import tail_of
-from cvx.store.files import read_own, written_whole
+from cvx.store.files import written_whole
+from cvx.store.lock import Tail
 from cvx.store.row_validation import TAKEN_OVER, may_say
 from cvx.store.schema import SCHEMA_VERSION
-from cvx.store.transfer.parquet_reading import (
-    MOST_ROWS,
-    most_text,
-    read_columns,
-    tried,
-    unreadable,
-)
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from cvx.index import RawIndex
-    from cvx.store.lock import Tail
 
 FORMAT = 1
 
@@ -147,8 +132,11 @@ class Header:
 Row = tuple[Any, ...]
 Batch = tuple[str, list[Row]]
 Progress = Callable[[int, int], None] | None
+Types = Mapping[str, Mapping[str, str]]
+"""Declared types by table and column."""
 
-_BATCH = MOST_ROWS
+MOST_ROWS = 5_000
+"""So many rows come at once, and has a file of an export in Parquet at most."""
 
 
 def types(db: sqlite3.Connection, table: str) -> dict[str, str]:
@@ -170,7 +158,7 @@ def batches(db: sqlite3.Connection) -> Iterator[Batch]:
         cursor = db.execute(
             f"SELECT {', '.join(rows.stored_columns(table))} FROM {table} ORDER BY {key}"
         )
-        while some := cursor.fetchmany(_BATCH):
+        while some := cursor.fetchmany(MOST_ROWS):
             for row, sound in zip(some, rows.whole_rows(some), strict=True):
                 if not sound:
                     raise DamagedStoreError(
@@ -229,7 +217,8 @@ class Imported:
     index: tuple[RawIndex, Tail] | None = field(default=None, repr=False, compare=False)
 
 
-_VECTOR = "embedding"
+VECTOR = "embedding"
+"""The column of vectors: bytes in a record, Base64 in JSON, a list of float32 in Parquet."""
 _UNREADABLE = (
     ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError
 )  # fmt: skip
@@ -262,9 +251,9 @@ def _opened(path: Path) -> Iterator[TextIO]:
 
 def _line(table: str, names: tuple[str, ...], row: Row) -> str:
     plain = dict(zip(names, row, strict=True))
-    raw = plain.get(_VECTOR)
+    raw = plain.get(VECTOR)
     if raw is not None:
-        plain[_VECTOR] = base64.b64encode(raw).decode("ascii")
+        plain[VECTOR] = base64.b64encode(raw).decode("ascii")
     told = json.dumps({"table": table, **plain}, separators=(",", ":"), ensure_ascii=False)
     # Standard output may be a terminal; JSON reads the same.
     return printable(told) + "\n"
@@ -301,7 +290,7 @@ def _lines(path: Path) -> Iterator[Batch]:
             if its_table == "end":
                 end = row[0]
                 continue
-            if its_table != table or len(some) >= _BATCH:
+            if its_table != table or len(some) >= MOST_ROWS:
                 if some:
                     yield table, some
                 if _ORDER.index(its_table) < _ORDER.index(table or its_table):
@@ -336,155 +325,8 @@ def _parsed(raw: bytes, where: str) -> tuple[str, Row]:
 
 
 def _row(told: dict[str, Any], names: tuple[str, ...]) -> Row:
-    if told.get(_VECTOR) is not None:
-        told[_VECTOR] = base64.b64decode(told[_VECTOR], validate=True)
+    if told.get(VECTOR) is not None:
+        told[VECTOR] = base64.b64decode(told[VECTOR], validate=True)
     if len(told) != len(names):
         raise ValueError(f"it has {sorted(told)}")
     return tuple(told[name] for name in names)
-
-
-Types = Mapping[str, Mapping[str, str]]
-"""Declared types by table and column."""
-
-
-def write_parquet(path: Path, header: Header, types: Types, found: Iterable[Batch]) -> None:
-    """Write an export; the folder is there whole or not at all.
-
-    Every table has at least one file, so that its columns can be seen. Vectors are lists of
-    float32.
-    """
-    with written_whole(path) as beside:
-        write_into(beside, header, types, found)
-
-
-def write_into(folder: Path, header: Header, types: Types, found: Iterable[Batch]) -> None:
-    """Write the files of an export into a folder that is made here."""
-    numbers = dict.fromkeys(rows.COLUMNS, 0)
-    for table in rows.COLUMNS:
-        (folder / table).mkdir(parents=True)
-    for table, some in chain(found, ((table, []) for table in rows.COLUMNS)):
-        if some or not numbers[table]:
-            place = folder / table / f"{numbers[table]:05}.parquet"
-            frame(table, types[table], some).write_parquet(place)
-            numbers[table] += 1
-    (folder / "header.json").write_text(header.to_text() + "\n", encoding="utf-8")
-
-
-def frame(table: str, types: Mapping[str, str], some: list[Row]) -> pl.DataFrame:
-    """Return rows as a frame."""
-    with needs("frames"):
-        import polars as pl
-
-    plain = {"INTEGER": pl.Int64, "REAL": pl.Float64, "TEXT": pl.String, "BLOB": pl.Binary}
-    series = []
-    for place, name in enumerate(rows.stored_columns(table)):
-        values = [row[place] for row in some]
-        if name == _VECTOR:
-            series.append(_lists(values))
-        elif name == "helped":
-            # A count that is not always whole.
-            series.append(pl.Series(name, map(float, values), dtype=pl.Float64))
-        else:
-            series.append(pl.Series(name, values, dtype=plain[types[name]], strict=True))
-    return pl.DataFrame(series)
-
-
-def _lists(blobs: list[bytes | None]) -> pl.Series:
-    with needs("frames"):
-        import polars as pl
-
-    kind, nothing = pl.List(pl.Float32), bytes(max(len(blob or b"") for blob in (*blobs, None)))
-    if not nothing:
-        return pl.Series(_VECTOR, [None] * len(blobs), dtype=kind)
-    matrix = np.frombuffer(b"".join(blob or nothing for blob in blobs), dtype="<f4")
-    there = [blob is not None for blob in blobs]
-    found = pl.DataFrame({_VECTOR: matrix.reshape(len(blobs), -1), "there": there})
-    return found.select(pl.when("there").then(_VECTOR).cast(kind).alias(_VECTOR)).to_series()
-
-
-def read_parquet(path: Path) -> Incoming:
-    """Begin to read an export from its folder.
-
-    Raises
-    ------
-    FileError
-        It cannot be read.
-    ExportError
-        It is no export.
-    """
-    try:
-        told = read_own(path / "header.json", most=1 << 20)
-    except OSError as error:
-        raise FileError(
-            f"{path} cannot be read as an export in Parquet ({error.strerror}): it is a folder "
-            "with header.json in it"
-        ) from error
-    header = Header.from_text(told, str(path / "header.json"))
-    found = [(table, file) for table in rows.COLUMNS for file in _files_of(path / table)]
-    return Incoming(header, _tried(found))
-
-
-def _tried(found: list[tuple[str, Path]]) -> Iterator[Batch]:
-    if not found:
-        return
-    with tried([(file, rows.stored_columns(table)) for table, file in found]) as wait_for:
-        for number, (table, file) in enumerate(found):
-            wait_for(number)
-            if some := _rows_of(file, table):
-                yield table, some
-
-
-def _files_of(folder: Path) -> list[Path]:
-    if folder.is_symlink():
-        raise ExportError(f"{folder} is a symbolic link: give the folder that was exported")
-    return sorted(folder.glob("*.parquet"))
-
-
-def _rows_of(path: Path, table: str) -> list[Row]:
-    with needs("frames"):
-        import polars as pl
-
-    wanted = rows.stored_columns(table)
-    try:
-        found, size = read_columns(path, wanted)
-        _check_frame(found, table, size)
-        parts = [_values(found.get_column(name), name) for name in wanted]
-        return list(zip(*parts, strict=True))
-    except (OSError, ValueError, TypeError, pl.exceptions.PolarsError) as error:
-        raise unreadable(path, error) from error
-    except pl.exceptions.PanicException as error:
-        raise unreadable(path, error) from None
-
-
-def _check_frame(found: pl.DataFrame, table: str, size: int) -> None:
-    """Raise a ValueError where a file holds something else than we write, or far more."""
-    with needs("frames"):
-        import polars as pl
-
-    for name, dtype in found.schema.items():
-        kinds = [pl.List(pl.Float32)] if name == _VECTOR else [pl.Int64, pl.Float64, pl.String]
-        if dtype not in kinds:
-            raise ValueError(f"{name} is of type {dtype}")
-    if len(found) > _BATCH:
-        raise ValueError(f"it has more than {_BATCH} rows of {table}")
-    bytes_there = sum(
-        int(found.get_column(name).str.len_bytes().sum())
-        for name, dtype in found.schema.items()
-        if dtype == pl.String
-    )
-    if bytes_there > most_text(size):
-        raise ValueError(f"{size} bytes stand for {bytes_there} of text")
-
-
-def _values(series: pl.Series, name: str) -> list[Any]:
-    """Return a column as what SQLite stores: vectors as bytes."""
-    if name == "helped":
-        return [int(value) if value.is_integer() else value for value in series.to_list()]
-    if name != _VECTOR:
-        return series.to_list()
-    lengths = series.list.len()
-    if lengths.n_unique() == 1 and not series.has_nulls() and (dim := lengths[0]):
-        # Rows of one length lie behind each other.
-        joined = series.explode().to_numpy().astype("<f4", copy=False).tobytes()
-        return [joined[at : at + 4 * dim] for at in range(0, len(joined), 4 * dim)]
-    return [None if one is None else one.to_numpy().astype("<f4").tobytes() for one in series]

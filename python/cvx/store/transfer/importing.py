@@ -310,11 +310,10 @@ class _NewIds:
     """
 
     def __init__(self, write: Writer) -> None:
-        episodes = "SELECT ifnull(max(episode_id), -1) + 1 FROM episodes"
         self.next = {
             "event": write.next_event,
             "node": write.next_node,
-            "episode": int(write.connection.execute(episodes).fetchone()[0]),
+            "episode": write.next_episode(),
         }
         self._known: dict[tuple[str, int], int] = {}
 
@@ -364,7 +363,7 @@ def merge(write: Writer, incoming: Incoming, progress: Progress) -> Imported:
     """
     db, counts = write.connection, incoming.header.counts
     ids = _NewIds(write)
-    _add_kinds(write, json.loads(incoming.header.meta.get("edge_kinds", "[]")))
+    write.add_kinds(json.loads(incoming.header.meta.get("edge_kinds", "[]")))
     for table, some in _checked(db, incoming, progress):
         if table in _RENUMBERED:
             _add_renumbered(write, table, some, ids)
@@ -380,18 +379,6 @@ def merge(write: Writer, incoming: Incoming, progress: Progress) -> Imported:
     left_out = {table: counts[table] for table in _LEFT_OUT if counts[table]}
     taken = {table: 0 if table in _LEFT_OUT else number for table, number in counts.items()}
     return Imported(merged=True, counts=taken, left_out=left_out)
-
-
-def _add_kinds(write: Writer, names: list[str]) -> None:
-    db = write.connection
-    found = db.execute("SELECT value FROM meta WHERE key = 'edge_kinds'").fetchone()
-    known = json.loads(found[0]) if found else []
-    for name in names:
-        if name not in known:
-            known.append(name)
-            write.journal("kind", [name])
-    if names:
-        write.set_meta("edge_kinds", json.dumps(known))
 
 
 def _add_renumbered(write: Writer, table: str, some: list[Row], ids: _NewIds) -> None:
