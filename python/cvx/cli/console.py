@@ -221,7 +221,6 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (MissingExtraError, OUTSIDE),
     (EmbedderError, OUTSIDE),
     (FileError, OUTSIDE),
-    (FileError, OUTSIDE),
     (InvalidInputError, USAGE),
     (CvxError, USAGE),
     (OSError, OUTSIDE),
