@@ -77,7 +77,6 @@ for module in pkgutil.walk_packages(cvx.__path__, "cvx."):
         "cvx.integrations.langchain": "langchain-core",
         "cvx.integrations.langgraph": "langgraph",
         "cvx.integrations.minari": "h5py minari",
-        "cvx.memory.dataframes": "polars",
         "cvx.mcp.server": "mcp",
         "cvx.mcp.tools": "mcp",
         "cvx.scoring.estimator": "scikit-learn",
@@ -176,3 +175,17 @@ def test_no_text_of_the_library_would_install_somebody_elses_package() -> None:
         and path.name != "extras.py"
     ]
     assert wrong == []
+
+
+def test_frames_may_be_looked_at_without_polars() -> None:
+    # Notebooks and debuggers look at every attribute.
+    code = """
+import cvx
+memory = cvx.Memory(embedder=cvx.LexicalEmbedder())
+assert hasattr(memory, "frames")
+try:
+    memory.frames.events()
+except cvx.errors.MissingExtraError as error:
+    print(error)
+"""
+    assert "frames" in plainly(code)

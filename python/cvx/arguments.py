@@ -224,6 +224,7 @@ def whole(
     """Return a check for an integer (numpy's too) of 64 bits within bounds."""
     low = -(2**63) if least is None else least
     wanted = "an int" if least is None else f"an int of at least {least}"
+    wanted += "" if most == 2**63 - 1 else f", at most {most}"
 
     def check(name: str, value: Any) -> int:
         number = _index(value)

@@ -261,8 +261,15 @@ def test_another_embedder_is_refused_by_name(tmp_path: Path) -> None:
         Memory.open(tmp_path / "m", embedder=embedder(), metric="l2")
 
 
-def test_the_default_embedder_says_what_it_is() -> None:
-    settings._warn_of_spelling.cache_clear()
+def test_the_default_embedder_says_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "_warned", False)
+    with warnings.catch_warnings():
+        # Once, also where a warning is an error.
+        warnings.simplefilter("error")
+        with pytest.raises(LexicalOnlyWarning):
+            Memory()
+        Memory()
+    monkeypatch.setattr(settings, "_warned", False)
     with pytest.warns(LexicalOnlyWarning, match="spelling"):
         Memory()
     with warnings.catch_warnings():

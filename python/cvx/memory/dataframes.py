@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from cvx.store.rows import DISCARDED, OPEN, json_of
 from cvx.types import ENTITY_KEY, Where, entity_name
 from cvx.validation import STATES, storable_namespace
 
-with needs("frames"):
+if TYPE_CHECKING:
     import polars as pl
 
 _INTEGERS = ("event_id", "timestamp", "episode", "recorded", "episode_id")
@@ -92,6 +92,9 @@ class Frames:
         >>> memory.frames.events({"kind": "note"})["text"].to_list()
         ['rain']
         """
+        with needs("frames"):
+            import polars as pl
+
         passing, values = self._passing(where)
         columns = self._shared.record.columns(
             "events",
@@ -127,6 +130,9 @@ class Frames:
         DamagedStoreError
             A row is not what was written.
         """
+        with needs("frames"):
+            import polars as pl
+
         frame = _frame(
             self._shared.record.columns("links", "ORDER BY from_node, to_node, kind"),
             ("from_node", "to_node", "kind", "weight", "why", "evidence", "recorded"),
@@ -167,6 +173,9 @@ class Frames:
         DamagedStoreError
             A row is not what was written.
         """
+        with needs("frames"):
+            import polars as pl
+
         condition, values = self._passing(where)
         chosen = "" if where is None else (
             "WHERE episode_id IN (SELECT episode FROM events"
@@ -211,6 +220,9 @@ class Frames:
         DamagedStoreError
             A row is not what was written.
         """
+        with needs("frames"):
+            import polars as pl
+
         passing = None if where is None else self._events_passing(where)
         if not self._shared.record.frozen:
             # What was recalled and is not written down yet.
@@ -237,6 +249,8 @@ class Frames:
 
     def _owners(self) -> pl.DataFrame:
         """Return the event of each node, aliases among them."""
+        import polars as pl
+
         return pl.DataFrame(
             self._shared.record.query(
                 "SELECT node, event_id FROM events WHERE node IS NOT NULL"
@@ -294,6 +308,9 @@ def _named(columns: dict[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
 
 
 def _frame(columns: dict[str, Sequence[Any]], names: Sequence[str]) -> pl.DataFrame:
+    with needs("frames"):
+        import polars as pl
+
     def kind(name: str) -> type[pl.DataType]:
         if name in _INTEGERS or name.endswith("_node"):
             return pl.Int64
@@ -303,6 +320,9 @@ def _frame(columns: dict[str, Sequence[Any]], names: Sequence[str]) -> pl.DataFr
 
 
 def _vectors(blobs: Sequence[bytes | None], dim: int) -> pl.Series:
+    with needs("frames"):
+        import polars as pl
+
     nothing = bytes(4 * dim)
     # One buffer for all of them, which the column then shares.
     joined = b"".join(nothing if blob is None else blob for blob in blobs)

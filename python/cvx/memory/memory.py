@@ -51,6 +51,7 @@ from cvx.memory import feedback as _feedback
 from cvx.memory import write_verbs
 from cvx.memory.admin import Admin
 from cvx.memory.aio import Aio
+from cvx.memory.dataframes import Frames
 from cvx.memory.learning import Learning
 from cvx.memory.namespace_access import Identity
 from cvx.memory.recall_verbs import RECALL, RecallVerbs, Sources, asker_of
@@ -87,7 +88,6 @@ from cvx.validation import STATES, storable_text
 
 if TYPE_CHECKING:
     from cvx.memory.causes import Causes, Story
-    from cvx.memory.dataframes import Frames
     from cvx.memory.episode import RunningEpisode
     from cvx.store.erase import Erased
 
@@ -258,8 +258,6 @@ class Memory:
             The memory is bound to a namespace.
         """
         self._identity.need_root("frames")
-        from cvx.memory.dataframes import Frames
-
         return Frames(self._shared)
 
     @property

@@ -281,14 +281,19 @@ def embedder_of_store(known: Description) -> Embedder:
     return inferred
 
 
-@cache
+_warned = False
+
+
 def _warn_of_spelling() -> None:
-    """Warn once in a process."""
-    warn(
-        "no embedder was given: the default compares spelling, not meaning; give one from "
-        "cvx.embed for that",
-        LexicalOnlyWarning,
-    )
+    """Warn once in a process, also where the warning is raised."""
+    global _warned
+    if not _warned:
+        _warned = True
+        warn(
+            "no embedder was given: the default compares spelling, not meaning; give one from "
+            "cvx.embed for that",
+            LexicalOnlyWarning,
+        )
 
 
 NAME = "recall"

@@ -11,6 +11,7 @@ from cvx.recall.fusion import (
 )
 from cvx.recall.pipeline import Pipeline, Signal
 from cvx.recall.presets import default_pipeline
+from cvx.recall.question import PlainQuestion
 from cvx.recall.trace import Hits, Trace
 from cvx.recall.visible_events import VisibleEvents
 from cvx.render.block import Renderer
@@ -26,6 +27,7 @@ __all__ = [
     "Hits",
     "Pipeline",
     "PlackettLuce",
+    "PlainQuestion",
     "Renderer",
     "Serving",
     "Signal",

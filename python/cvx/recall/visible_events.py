@@ -373,6 +373,25 @@ class VisibleEvents:
         # The rows that hold a word, by each word that was looked up; see `holders_of`.
         self.held: dict[str, IntArray | None] = {}
 
+    @property
+    def event_ids(self) -> IntArray:
+        """Of all rows."""
+        return self.corpus.event_ids
+
+    @property
+    def entities(self) -> IntArray:
+        """Of all rows."""
+        return self.corpus.entities
+
+    @property
+    def timestamps(self) -> IntArray:
+        """Of all rows."""
+        return self.corpus.timestamps
+
+    def texts(self, rows: IntArray) -> list[str]:
+        """Return the texts of these rows."""
+        return self.corpus.texts(rows)
+
     def pool(self, least: int) -> int:
         """Return how many candidates a source looks for: three for each hit, or ``least``."""
         return max(least, 3 * self.k)

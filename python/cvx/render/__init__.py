@@ -3,6 +3,7 @@
 Escaping stands below, in `cvx.escaping`, since errors and reprs need it too.
 """
 
+from cvx.dates import calendar_time
 from cvx.render.block import Entry, Renderer, entries_of, kind_of
 from cvx.render.packing import Budget, Fitted, first_within, fit
 
@@ -11,6 +12,7 @@ __all__ = [
     "Entry",
     "Fitted",
     "Renderer",
+    "calendar_time",
     "entries_of",
     "first_within",
     "fit",

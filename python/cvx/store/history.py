@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, overload
 
 from cvx.arguments import whole
 from cvx.errors import UnknownError
@@ -164,7 +164,11 @@ class EarlierVersions(Sequence[Event]):
     def __len__(self) -> int:
         return self._count if self._kept is None else len(self._kept)
 
-    def __getitem__(self, place: Any) -> Any:
+    @overload
+    def __getitem__(self, place: int) -> Event: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Event, ...]: ...
+    def __getitem__(self, place: int | slice) -> Event | tuple[Event, ...]:
         return self._events()[place]
 
     def __eq__(self, other: object) -> bool:

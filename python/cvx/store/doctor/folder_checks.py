@@ -162,7 +162,7 @@ def stray_files(folder: Path) -> Iterator[Finding]:
     """Name what a process that was killed left beside the record and the snapshots."""
     left = named_like(folder, *HALF_COPIES)
     left += in_index(folder, HALF_SNAPSHOT, HALF_LEARNED_STATE)
-    for path in left:
+    for path in sorted(left):
         if not path.is_symlink():
             yield Finding(Check.STRAY_FILE, str(path.relative_to(folder)), "a crash left it")
 
