@@ -188,4 +188,4 @@ try:
 except cvx.errors.MissingExtraError as error:
     print(error)
 """
-    assert "frames" in plainly(code)
+    assert "pip install polars" in plainly(code)

@@ -142,8 +142,28 @@ def test_without_ancestors_the_episodic_score_ranks() -> None:
         assert [one.candidate for one in rule(memories, nobody)] == np.argsort(-episodic).tolist()
 
 
-def test_vectors_of_another_space_and_a_bad_blend_are_refused() -> None:
-    memories, _ = case(2)
+def test_bad_columns_are_refused_by_name() -> None:
+    memories, ancestors = case(2)
+    columns = {
+        "vectors": memories.vectors,
+        "similarity": memories.similarity,
+        "recency": memories.recency,
+        "importance": memories.importance,
+    }
+    with pytest.raises(InvalidInputError, match="recency"):
+        Candidates(**{**columns, "recency": memories.recency[1:]})
+    for value in (1.5, -0.1, np.nan):
+        wrong = memories.importance.copy()
+        wrong[0] = value
+        with pytest.raises(InvalidInputError, match="importance"):
+            Candidates(**{**columns, "importance": wrong})
+    with pytest.raises(InvalidInputError, match="depth"):
+        Ancestors(
+            vectors=ancestors.vectors,
+            depths=np.zeros(4, np.int64),
+            weights=ancestors.weights,
+            times=ancestors.times,
+        )
     with pytest.raises(InvalidVectorError):
         multiplicative(memories, case(2, dim=7)[1])
     for bad in ({"causal_boost": -1.0}, {"threshold": 2.0}, {"depth_weight": "deep"}):

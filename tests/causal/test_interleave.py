@@ -14,6 +14,7 @@ from benches.causal.generated_crises import Recipe
 from benches.causal.known_rules import Given, similarity, tcmf
 from benches.causal.scenarios import Geometry
 from cvx.causal.fusion import Ancestors, Candidates, interleave, likely_links, witnesses
+from cvx.errors import InvalidInputError
 
 
 def drawn(seed: int, n: int = 15, a: int = 4, dim: int = 5) -> tuple[Candidates, Ancestors]:
@@ -142,7 +143,14 @@ def test_every_memory_is_ranked_once_and_says_why(seed: int, reached: int) -> No
     assert [one.score for one in ranked] == [1 / (at + 1) for at in range(len(ranked))]
     for one in ranked:
         assert math.isclose(sum(part for _, part in one.factors), one.score)
-        assert (one.ancestor is None) == (one.arm == "relevance")
+        if one.arm == "relevance":
+            assert one.ancestor is None
+        else:
+            assert one.ancestor is not None
+            source = parts[one.arm == "fallback"].vectors[one.ancestor]
+            assert one.likeness == pytest.approx(
+                float(memories.vectors[one.candidate] @ source), abs=1e-6
+            )
 
 
 def twin_links(events: Ancestors, known: Ancestors, event: np.ndarray) -> list[int]:
@@ -202,6 +210,8 @@ def test_the_degrees_of_missing_all_give_a_ranking() -> None:
     order = np.argsort(-(memories.recency + memories.importance)).tolist()
     for ancestors in (events, events.part(slice(0))):
         assert [one.candidate for one in interleave(blind, ancestors)] == order
+    with pytest.raises(InvalidInputError, match="floor"):
+        interleave(memories, events, floor=2.0)
 
 
 def rule(case: Given) -> list[int]:

@@ -44,7 +44,7 @@ def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
         (("recall",), 2, "Missing argument"),
         (("recall", "x", "-k", "0"), 2, "k is 0"),
         (("recall", "x", "--since", "yesterday"), 2, "--since 'yesterday'"),
-        (("recall", "x", "--outcome", "maybe"), 2, "outcome is 'maybe'"),
+        (("recall", "x", "--outcome", "maybe"), 2, "--outcome 'maybe'"),
         (("recall", "x", "--since", "9", "--until", "3"), 2, "until 3"),
         (("add",), 2, "give a text to remember"),
         (("add", " "), 2, "the text is empty"),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from cvx.arguments import among, check_fields, number
-from cvx.errors import InvalidVectorError
+from cvx.errors import InvalidInputError, InvalidVectorError
 from cvx.scoring.scorer import score_columns
 from cvx.types import Vector
 
@@ -38,6 +38,12 @@ class Candidates:
     recency: npt.NDArray[np.floating]
     importance: npt.NDArray[np.floating]
 
+    def __post_init__(self) -> None:
+        columns = {name: getattr(self, name) for name in _EPISODIC}
+        _check_rows(self.vectors, columns)
+        for name, column in columns.items():
+            _check_range(name, column)
+
     def __len__(self) -> int:
         return len(self.vectors)
 
@@ -62,6 +68,15 @@ class Ancestors:
     depths: npt.NDArray[np.int64]
     weights: npt.NDArray[np.floating]
     times: npt.NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        columns = {"depths": self.depths, "weights": self.weights, "times": self.times}
+        _check_rows(self.vectors, columns)
+        _check_range("weights", self.weights)
+        if len(self.depths) and self.depths.min() < 1:
+            raise InvalidInputError(
+                f"a depth is {self.depths.min()}: a direct cause has depth 1, deeper ones more"
+            )
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -90,6 +105,8 @@ class Ranked(NamedTuple):
     ancestor : int or None
         The ancestor that it witnesses, where that mattered: its place among the ancestors, or
         among the fallback's events where ``arm`` is "fallback".
+    likeness : float
+        Cosine to that ancestor; 0 where there is none.
     arm : {"fused", "causal", "relevance", "fallback"}
         Which evidence put it there; "fused" where one formula weighs all of it.
     """
@@ -98,6 +115,7 @@ class Ranked(NamedTuple):
     score: float
     factors: tuple[tuple[str, float], ...]
     ancestor: int | None
+    likeness: float
     arm: Literal["fused", "causal", "relevance", "fallback"]
 
 
@@ -118,6 +136,23 @@ def likeness(memories: Vector, events: Vector) -> Floats:
     cosines[~memories.any(axis=1)] = np.nan
     cosines[:, ~events.any(axis=1)] = np.nan
     return cosines
+
+
+def _check_rows(vectors: Vector, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+    if vectors.ndim != 2:
+        raise InvalidVectorError(f"vectors have shape {vectors.shape}: give a matrix, a row each")
+    for name, column in columns.items():
+        if column.shape != (len(vectors),):
+            raise InvalidInputError(
+                f"{name} has shape {column.shape}, vectors have {len(vectors)} rows: give one "
+                "value a row"
+            )
+
+
+def _check_range(name: str, column: npt.NDArray[np.floating]) -> None:
+    # Written so that NaN is refused too.
+    if not np.all((column >= 0) & (column <= 1)):
+        raise InvalidInputError(f"{name} holds values outside [0, 1]: scale or clamp them")
 
 
 DepthWeight: TypeAlias = Literal["proximate", "root", "flat"]
@@ -197,11 +232,12 @@ def causal_boost(
         return np.zeros(len(candidates)), np.full(len(candidates), -1)
     cosines = likeness(candidates.vectors, ancestors.vectors)
     deepest = int(ancestors.depths.max())
-    scale = {
-        "proximate": 1.0 - (ancestors.depths - 1) / deepest,
-        "root": ancestors.depths / deepest,
-        "flat": np.ones(len(ancestors)),
-    }[blend.depth_weight]
+    if blend.depth_weight == "proximate":
+        scale = 1.0 - (ancestors.depths - 1) / deepest
+    elif blend.depth_weight == "root":
+        scale = ancestors.depths / deepest
+    else:
+        scale = np.ones(len(ancestors))
     if blend.edge_weights:
         scale = scale * ancestors.weights
     # NaN, where either has no vector, compares false; .45 is .44999999 in f32.
@@ -268,16 +304,15 @@ def _blended(
     columns["causal"] = boost * score_columns(columns, weights).total if multiply else boost
     scored = score_columns(columns, {**weights, "causal": blend.causal_boost})
     scores, shares = scored.total, scored.shares.tolist()
-    return [
-        Ranked(
-            at,
-            float(scores[at]),
-            tuple(zip(scored.names, shares[at], strict=True)),
-            int(best[at]) if best[at] >= 0 else None,
-            "fused",
+    ranked = []
+    for at in np.argsort(-scores, kind="stable").tolist():
+        ancestor = int(best[at]) if best[at] >= 0 else None
+        cosine = (
+            0.0 if ancestor is None else float(candidates.vectors[at] @ ancestors.vectors[ancestor])
         )
-        for at in np.argsort(-scores, kind="stable").tolist()
-    ]
+        factors = tuple(zip(scored.names, shares[at], strict=True))
+        ranked.append(Ranked(at, float(scores[at]), factors, ancestor, cosine, "fused"))
+    return ranked
 
 
 def interleave(
@@ -327,6 +362,8 @@ def interleave(
 
     Raises
     ------
+    InvalidInputError
+        A floor outside its bounds.
     InvalidVectorError
         Vectors of two spaces.
 
@@ -340,6 +377,7 @@ def interleave(
     >>> [(one.candidate, one.arm) for one in interleave(memories, root)]
     [(2, 'causal'), (1, 'causal'), (0, 'relevance')]
     """
+    number(-1.0, 1.0)("floor", floor)
     most = len(candidates) if k is None else k
     live = np.flatnonzero(ancestors.weights > 0)
     surest_first = live[
@@ -414,6 +452,11 @@ def likely_links(events: Ancestors, known: Ancestors, event: Vector | None = Non
     chain = [*known.vectors]
     times = known.times.tolist()
     if event is not None:
+        if event.shape != (events.vectors.shape[1],):
+            raise InvalidVectorError(
+                f"event has shape {event.shape}, the fallback {events.vectors.shape[1]} "
+                "dimensions: embed both with the same model"
+            )
         chain.append(event)
         times.append(np.iinfo(np.int64).max)
     tie = np.full(len(events), -np.inf)
@@ -470,13 +513,13 @@ def _called(
     cosines = likeness(candidates.vectors, events.vectors)
     own = [[(at, event) for at in witnesses(cosines[:, event], floor)] for event in order]
     turns = (call for turn in zip_longest(*own) for call in turn if call is not None)
-    return [Ranked(at, 0.0, (), event, arm) for at, event in turns]
+    return [Ranked(at, 0.0, (), event, float(cosines[at, event]), arm) for at, event in turns]
 
 
 def _by_relevance(candidates: Candidates) -> list[Ranked]:
     # Without a question nothing is similar; what is recent and important is the best that is left.
     order = np.lexsort((-(candidates.recency + candidates.importance), -candidates.similarity))
-    return [Ranked(at, 0.0, (), None, "relevance") for at in order.tolist()]
+    return [Ranked(at, 0.0, (), None, 0.0, "relevance") for at in order.tolist()]
 
 
 def _placed(calls: Iterable[Ranked], most: int) -> list[Ranked]:

@@ -74,6 +74,13 @@ class CoreEvent:
         return self.effect_text
 
 
+def core_event(row: Sequence[Any]) -> CoreEvent:
+    """Return an event from the first columns of its row."""
+    event_id, timestamp, text, embedding, cause_id, relationship = row[: len(COLUMNS)]
+    vector = np.asarray(embedding, dtype=np.float32)
+    return CoreEvent(int(event_id), timestamp, text, vector, cause_id, relationship)
+
+
 _TABLES = """
 CREATE SEQUENCE IF NOT EXISTS event_ids;
 CREATE TABLE IF NOT EXISTS events (
@@ -100,16 +107,6 @@ CREATE INDEX IF NOT EXISTS judgements_by_effect ON judgements (effect_id);
 """
 
 _ROW = ", ".join(COLUMNS)
-_EVENTS = """
-SELECT e.event_id, e.timestamp, effect_text, embedding,
-    coalesce(e.cause_id, later.cause_id) AS cause_id,
-    coalesce(relationship_text, later.explanation) AS relationship_text
-FROM events AS e LEFT JOIN (
-    SELECT effect_id, arg_max(cause_id, judgement_id) AS cause_id,
-        arg_max(explanation, judgement_id) AS explanation
-    FROM judgements WHERE verdict = 'yes' GROUP BY effect_id
-) AS later ON later.effect_id = e.event_id"""
-"""Each with the cause that counts: its own, or else the one that was found last."""
 _MOST_SKIPPED = 10_000_000
 """A sequence can only be moved on by taking numbers from it, one after the other."""
 # DuckDB refuses the second of two who make the same tables at once.
@@ -308,7 +305,19 @@ class CoreFile:
 
     def event(self, event_id: int) -> CoreEvent | None:
         """Return an event, with the cause that was found later where it had none; or None."""
-        return next(iter(self._found("e.event_id = ?", (event_id,))), None)
+        found = self._rows(f"SELECT {_ROW} FROM events WHERE event_id = ?", (event_id,))
+        return self._whole(found[0]) if found else None
+
+    def _whole(self, row: tuple[Any, ...]) -> CoreEvent:
+        event = core_event(row)
+        if event.cause_id is not None:
+            return event
+        later = self._rows(
+            "SELECT cause_id, explanation FROM judgements WHERE effect_id = ? AND verdict = 'yes'"
+            " ORDER BY judgement_id DESC LIMIT 1",
+            (event.event_id,),
+        )
+        return core_event((*row[:4], *later[0])) if later else event
 
     def count(self) -> int:
         """Return how many events there are."""
@@ -331,20 +340,20 @@ class CoreFile:
         StoreError
             Their vectors have different dimensions, or none.
         """
-        if only is None:
-            return self._found("true")
-        return self._found("e.event_id IN (SELECT unnest(?::BIGINT[]))", (only,))
-
-    def effects_of(self, causes: Sequence[int]) -> list[CoreEvent]:
-        """Return the events that have one of these as their cause, in the order of writing."""
-        known = "coalesce(e.cause_id, later.cause_id)"
-        return self._found(f"{known} IN (SELECT unnest(?::BIGINT[]))", (causes,))
-
-    def _found(self, where: str, values: Sequence[object] = ()) -> list[CoreEvent]:
+        later = {
+            row[0]: row[1:]
+            for row in self._rows(
+                "SELECT effect_id, cause_id, explanation FROM judgements WHERE verdict = 'yes'"
+                " ORDER BY judgement_id"
+            )
+        }
         with self._typed():
             # Vectors come as arrays this way, twenty times as fast as lists of numbers.
             found = self.connection.execute(
-                f"{_EVENTS} WHERE {where} ORDER BY e.event_id", values
+                f"SELECT {_ROW} FROM events"
+                " WHERE ?::BIGINT[] IS NULL OR event_id IN (SELECT unnest(?::BIGINT[]))"
+                " ORDER BY event_id",
+                (only, only),
             ).fetchnumpy()
         vectors = list(found["embedding"])
         lengths = {len(vector) if np.ndim(vector) == 1 else 0 for vector in vectors}
@@ -355,7 +364,22 @@ class CoreFile:
             )
         columns = [found[name].tolist() for name in COLUMNS if name != "embedding"]
         rows = zip(*columns[:3], vectors, *columns[3:], strict=True)
-        return [CoreEvent(*row) for row in rows]
+        return [
+            core_event((*row[:4], *later[row[0]]) if row[4] is None and row[0] in later else row)
+            for row in rows
+        ]
+
+    def effects_of(self, causes: Sequence[int]) -> list[CoreEvent]:
+        """Return the events that have one of these as their cause, in the order of writing."""
+        marks = ", ".join("?" * len(causes))
+        rows = self._rows(
+            f"SELECT event_id FROM events WHERE cause_id IN ({marks}) UNION"
+            f" SELECT effect_id FROM judgements WHERE verdict = 'yes' AND cause_id IN ({marks})"
+            " ORDER BY 1",
+            (*causes, *causes),
+        )
+        found = (self.event(row[0]) for row in rows)
+        return [event for event in found if event is not None and event.cause_id in causes]
 
     def unjudged(self) -> list[tuple[int, int]]:
         """Return the pairs of cause and effect whose last judgement is none, oldest first."""

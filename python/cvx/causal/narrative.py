@@ -388,8 +388,7 @@ class Story:
     ) -> str:
         effect = self._text(event, days, links)
         parts = []
-        times = {one.id: one.tick for one in self.events.values()}
-        for link in sorted(links, key=lambda link: times.get(link.cause, -(2**63))):
+        for link in sorted(links, key=lambda link: self._tick(link.cause)):
             perhaps = "" if link.state != "judged" else f"{chance(link)} "
             cause = self._text(link.cause, days)
             if is_clause(effect):
@@ -399,6 +398,10 @@ class Story:
             pause = "," if parts[0].startswith("probably") else ""
             return f"{upper(effect)}{pause} {', '.join(parts[:-1])} and {parts[-1]}."
         return f"{upper(effect)} had {len(links)} causes: {'; '.join(parts)}."
+
+    def _tick(self, event: EventId) -> int:
+        """When it happened; before all others if that is not known."""
+        return self.events[event].tick if event in self.events else -(2**63)
 
     def _text(self, event: EventId, days: _Days, causes: Sequence[Edge] = ()) -> str:
         """What happened; what a text itself says of causes told with it is not said twice."""
@@ -480,7 +483,7 @@ class Story:
         figure = Figure(figsize=(width, height), layout="constrained")
         draw_story(self, figure.add_subplot())
         try:
-            figure.savefig(path, dpi=110)
+            figure.savefig(Path(path), dpi=110)
         except (OSError, ValueError) as error:
             raise FileError(
                 f"{path} cannot be written ({error}): give a .png, .svg or .pdf"

@@ -83,6 +83,12 @@ def list_(
       cvx list --episode 1 --oldest
       cvx list --state archived
     """
+    from cvx.validation import STATES
+
+    if outcome not in ("success", "failure", "any"):
+        raise typer.BadParameter(f"--outcome {outcome!r}: give success, failure or any")
+    if state not in STATES:
+        raise typer.BadParameter(f"--state {state!r}: give one of {', '.join(STATES)}")
     where: dict[str, Any] = {
         "since": timestamp_of(since, "--since"),
         "until": timestamp_of(until, "--until"),

@@ -68,14 +68,18 @@ def recall(
       cvx recall "where is the key?"
       cvx recall "what broke" -k 10 --since 2026-11-01 --tag house --json
     """
-    where = {
-        "since": timestamp_of(since, "--since"),
-        "until": timestamp_of(until, "--until"),
-        "entities": entity or None,
-        "tags": tag or None,
-        "min_reward": min_reward,
-        "outcome": outcome,
-    }
+    from cvx.types import Filter
+
+    where = Filter(
+        since=timestamp_of(since, "--since"),
+        until=timestamp_of(until, "--until"),
+        entities=entity or None,
+        tags=tag or None,
+        min_reward=min_reward,
+        outcome=outcome,
+    )
+    if outcome not in ("success", "failure", "any"):
+        raise typer.BadParameter(f"--outcome {outcome!r}: give success, failure or any")
     with opened(store, embedder, reads=True) as memory:
         hits = memory.within(namespace, also=also or ()).recall(
             cue,

@@ -8,7 +8,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from cvx.errors import InvalidInputError
 from cvx.types import Vector
 
 _WORD = re.compile(r"\w+")
+_CACHED_WORDS = 65_536
 _LONGEST_WORD = 4_096
 """Characters of a word beyond which the parts between its ends are left out."""
 
@@ -70,8 +70,9 @@ class LexicalEmbedder(Threaded):
             )
         number(0.0)("ngram_weight", ngram_weight)
         self.dim = dim
-        self.ngrams = ngrams[0], ngrams[1]
+        self.ngrams = ngrams
         self.ngram_weight = ngram_weight
+        self._words: dict[str, tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]] = {}
 
     def __repr__(self) -> str:
         return f"<LexicalEmbedder {self.info()['id']}>"
@@ -119,37 +120,47 @@ class LexicalEmbedder(Threaded):
     def _add(self, row: npt.NDArray[np.float64], text: str) -> None:
         normal = unicodedata.normalize("NFKC", text).casefold()
         for word, count in Counter(_WORD.findall(normal) or [normal.strip()]).items():
-            places, weights = _features(word, self.dim, self.ngrams, self.ngram_weight)
+            places, weights = self._features(word)
             row[places] += weights * math.sqrt(count)
         if not row.any():
             # Features of opposite sign can cancel in a short text; it still needs a direction.
-            places, weights = _features("", self.dim, self.ngrams, self.ngram_weight)
+            places, weights = self._features("")
             row[places] += weights
 
+    def _features(self, word: str) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
+        known = self._words.get(word)
+        if known is None:
+            if len(self._words) >= _CACHED_WORDS:
+                self._words.clear()
+            known = self._words[word] = self._hash_word(word)
+        return known
 
-@lru_cache(maxsize=65_536)
-def _features(
-    word: str, dim: int, ngrams: tuple[int, int], ngram_weight: float
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
-    """Return where a word and its parts stand in a vector, and with which weights."""
-    marked = f"<{word}>"
-    if len(marked) > _LONGEST_WORD:
-        # What is longer is data: both ends tell it from others.
-        marked = marked[: _LONGEST_WORD // 2] + marked[-_LONGEST_WORD // 2 :]
-    low, high = ngrams
-    parts = [
-        "g" + marked[at : at + n]
-        for n in range(low, high + 1)
-        for at in range(len(marked) - n + 1)
-        if word and ngram_weight
-    ]
-    weights = np.ones(1 + len(parts))
-    weights[1:] = ngram_weight / math.sqrt(len(parts) or 1)
-    # blake2b rather than hash(): Python's own is salted anew in every process.
-    made = (one.encode("utf-8", "surrogatepass") for one in ["w" + word, *parts])
-    told = b"".join([hashlib.blake2b(one, digest_size=8).digest() for one in made])
-    codes = np.frombuffer(told, "<u8")
-    row = np.zeros(dim)
-    np.add.at(row, (codes >> 1) % dim, np.where(codes & 1, weights, -weights))
-    places = np.flatnonzero(row)
-    return places, row[places]
+    def _hash_word(self, word: str) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
+        marked = f"<{word}>"
+        if len(marked) > _LONGEST_WORD:
+            # What is longer is data: both ends tell it from others.
+            marked = marked[: _LONGEST_WORD // 2] + marked[-_LONGEST_WORD // 2 :]
+        low, high = self.ngrams
+        features = ["w" + word]
+        features += [
+            "g" + marked[at : at + n]
+            for n in range(low, high + 1)
+            for at in range(len(marked) - n + 1)
+        ]
+        grams = len(features) - 1 if word and self.ngram_weight else 0
+        weights = np.ones(1 + grams)
+        weights[1:] = self.ngram_weight / math.sqrt(grams or 1)
+        row = self._hashed(features[: 1 + grams], weights)
+        places = np.flatnonzero(row)
+        return places, row[places]
+
+    def _hashed(
+        self, features: Sequence[str], weights: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        # blake2b rather than hash(): Python's own is salted anew in every process.
+        made = (one.encode("utf-8", "surrogatepass") for one in features)
+        told = b"".join([hashlib.blake2b(one, digest_size=8).digest() for one in made])
+        codes = np.frombuffer(told, "<u8")
+        row = np.zeros(self.dim)
+        np.add.at(row, (codes >> 1) % self.dim, np.where(codes & 1, weights, -weights))
+        return row

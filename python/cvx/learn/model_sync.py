@@ -423,14 +423,18 @@ class LearnedModels:
                     began = write.tail
                     update = EpisodeUpdate(self, outcome, write)
                     update.write(write)
+                    # From here on nobody takes it for the episode of another process.
+                    self.recorder.log.note([update.number])
                 self._take(run, update)
         except BaseException:
             if update is not None and not run.closed:
                 # An error after the commit is as good as none for what was written.
                 written = write.tail != began and self.record.reaches(write.tail)
-                if written:
-                    with self.mutex:
+                with self.mutex:
+                    if written:
                         self._take(run, update)
+                    else:
+                        self.recorder.log.renew([update.number], ())
             raise
         self._follow()
         if self._regions_asked:

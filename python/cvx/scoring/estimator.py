@@ -11,8 +11,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import above_zero, check_fields, whole
-from cvx.errors import InvalidInputError
+from cvx.errors import (
+    InvalidInputError,
+)
 from cvx.extras import needs
 from cvx.scoring.logistic import Floats, fit_logistic, sigmoid, warn_of
 
@@ -89,7 +90,7 @@ class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         LearningWarning
             A feature never varies: it gets no weight.
         """
-        check_fields(self, strength=above_zero, bound=above_zero, window=whole(2))
+        self._check_parameters()
         x, labels = validate_data(self, X, y, dtype=np.float64)
         self.classes_ = _classes(labels)
         self._learn(x, self._coded(labels))
@@ -112,7 +113,7 @@ class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes : array of shape (2,), optional
             Both labels, in the first call, if its batch has one of them only.
         """
-        check_fields(self, strength=above_zero, bound=above_zero, window=whole(2))
+        self._check_parameters()
         first = not hasattr(self, "classes_")
         x, labels = validate_data(self, X, y, dtype=np.float64, reset=first)
         if first:
@@ -140,6 +141,13 @@ class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         likelier = (self.decision_function(X) > 0).astype(int)
         return np.asarray(self.classes_[np.minimum(likelier, len(self.classes_) - 1)])
 
+    def _check_parameters(self) -> None:
+        if not (self.strength > 0 and self.bound > 0 and self.window >= 2):
+            raise InvalidInputError(
+                f"strength {self.strength}, bound {self.bound}, window {self.window}: "
+                "give strength > 0, bound > 0, window >= 2"
+            )
+
     def _coded(self, labels: npt.NDArray[Any]) -> Floats:
         check_classification_targets(labels)
         strange = np.setdiff1d(labels, self.classes_)
@@ -151,9 +159,9 @@ class OutcomeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(labels == self.classes_[-1], dtype=np.float64)
 
     def _learn(self, x: Floats, y: Floats) -> None:
-        weight = np.ones(len(y))
-        fit = self._fit = fit_logistic(x, y, weight, strength=self.strength, bound=self.bound)
+        fit = fit_logistic(x, y, np.ones(len(y)), strength=self.strength, bound=self.bound)
         own = fit.coefficients / fit.scale
+        self._fit = fit
         self._latest = x[-self.window :], y[-self.window :]
         self.standard_coef_ = fit.coefficients
         self.coef_ = own[None, :]

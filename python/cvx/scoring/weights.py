@@ -8,8 +8,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cvx.arguments import above_zero, checked, whole, wrong
-from cvx.errors import InvalidInputError
+from cvx.arguments import wrong
+from cvx.errors import (
+    InvalidInputError,
+)
 from cvx.scoring.logistic import (
     Floats,
     LogisticFit,
@@ -183,7 +185,7 @@ class LearnedWeights:
 
     Features are standardised before the fit, coefficients bounded after it, and an intercept
     takes up the base rate. While all outcomes are alike there is nothing to weigh: the
-    coefficients stay 0, and only the intercept moves. For scikit-learn,
+    coefficients stay 0, and only the intercept moves. scikit-learn is imported for fitting only;
     ``cvx.scoring.estimator.OutcomeClassifier`` is the same regression by its conventions.
 
     Only what was retrieved and followed has an outcome. ``selection`` tells whether the weights
@@ -211,7 +213,6 @@ class LearnedWeights:
 not retrieved; sample the order to learn that
     """
 
-    @checked(strength=above_zero, bound=above_zero, window=whole(2))
     def __init__(
         self,
         names: Sequence[str],
@@ -224,6 +225,11 @@ not retrieved; sample the order to learn that
             raise InvalidInputError("names is empty: give at least one feature")
         if isinstance(names, str) or len(set(names)) < len(names):
             raise InvalidInputError(f"names is {names!r}: give a sequence, each name once")
+        if not strength > 0 or not bound > 0 or window < 2:
+            raise InvalidInputError(
+                f"strength {strength}, bound {bound}, window {window}: "
+                "give strength > 0, bound > 0, window >= 2"
+            )
         self.names = tuple(names)
         self.strength = strength
         self.bound = bound
@@ -393,8 +399,8 @@ not retrieved; sample the order to learn that
                 f"features have shape {x.shape}: give (n, {len(self.names)}), "
                 f"the columns {', '.join(self.names)}"
             )
-        standard = (x - np.array(self.mean)) / np.array(self.scale)
-        return sigmoid(standard @ np.array(self.coefficients) + self.intercept)
+        z = (x - np.array(self.mean)) / np.array(self.scale) @ np.array(self.coefficients)
+        return sigmoid(z + self.intercept)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fitted state as plain numbers, without the samples of the window."""

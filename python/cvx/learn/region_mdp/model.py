@@ -554,7 +554,7 @@ class RegionMDP:
         try:
             learned_on, epoch = (data["level"], data["hubs"]), data["epoch"]
             trajectories = [Trajectory(**trajectory) for trajectory in data["traces"]]
-            counts = self._epochs.blank(data.get("left_out", ()))
+            counts = self._epochs.blank(set(data.get("left_out", ())))
             found = counts.level, counts.checksum()
             told = data.get("counts")
             for trajectory in trajectories:
