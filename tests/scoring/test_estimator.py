@@ -89,7 +89,7 @@ def test_it_can_be_cloned_and_searched_over() -> None:
 
 @pytest.mark.parametrize("kw", [{"strength": 0.0}, {"bound": -1.0}, {"window": 1}])
 def test_a_parameter_out_of_bounds_is_refused_by_fit(kw: dict[str, float]) -> None:
-    with pytest.raises(InvalidInputError, match=f"{next(iter(kw))} is"):
+    with pytest.raises(InvalidInputError, match="give strength > 0"):
         OutcomeClassifier(**kw).fit(*samples(10))  # type: ignore[arg-type]
 
 
