@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
 from cvx.memory import Memory, Option, RunningEpisode
 from experiments.plans.demonstration import Observation
-from experiments.plans.words import shape
+from experiments.plans.words import joined, shape
 
 NAMESPACE = "choices"
 
@@ -150,10 +149,10 @@ def moment(commands: Iterable[str], before: Collection[str], last: str | None) -
 
     Examples
     --------
-    >>> moment(["walk to peg 1", "grab hat 1 from nook 2"], ["walk to peg 1"], None)
-    'last_nothing new_grab_x_from_x'
+    >>> moment(["walk to peg 1", "grab hat 1 from nook 2"], ["walk to peg 1"], None).split()
+    ['last\ua78fnothing', 'new\ua78fgrab\ua78fx\ua78ffrom\ua78fx']
     """
     known = frozenset(before)
     new = sorted({shape(c) for c in commands if c not in known})
     named = [f"last {shape(last) if last else 'nothing'}", *(f"new {form}" for form in new)]
-    return " ".join(re.sub(r"\W", "_", name.replace("#", "x")) for name in named)
+    return " ".join(joined(name.replace("#", "x")) for name in named)

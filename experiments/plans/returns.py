@@ -9,7 +9,6 @@ that followed. A command that ended the game in vain returned nothing.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
@@ -22,7 +21,7 @@ from experiments.plans.choices import Choices, hope
 from experiments.plans.clauses import names_in
 from experiments.plans.demonstration import Played
 from experiments.plans.lessons import COMMANDS, DEMONSTRATION
-from experiments.plans.words import arguments, shape, template, unnumbered, words
+from experiments.plans.words import arguments, joined, shape, template, unnumbered, words
 
 FORM = "form"
 """Metadata of an episode whose commands were chosen by their returns: its goal, with gaps."""
@@ -118,11 +117,11 @@ class Walk:
 
     def _state(self) -> str:
         parts = {"rewarded": self._rewarded, "there": self._there, "last": self._last}
-        return " ".join(f"{name}_{_joined(part)}" for name, part in parts.items())
+        return " ".join(joined(f"{name} {part}") for name, part in parts.items())
 
     def _kind(self) -> str:
         """The state of what commands earn by their shapes and names: the same in all places."""
-        rewarded = f"rewarded_{_joined(shape(self._rewarded))}"
+        rewarded = joined(f"rewarded {shape(self._rewarded)}")
         return f"{rewarded} score_{round(10 * self._score)}"
 
     def _without_names(self, command: str) -> str:
@@ -279,7 +278,3 @@ def _alike(form: str, goal: str) -> tuple[int, int]:
 def _named(command: str) -> list[str]:
     """Return the words in the names that a command has, each once."""
     return sorted({word for a in arguments(command) for word in a.word.split()})
-
-
-def _joined(text: str) -> str:
-    return re.sub(r"\W+", "_", text)

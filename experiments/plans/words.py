@@ -14,6 +14,20 @@ _KEPT = 65536  # of how many commands the parts are kept: the same ones are read
 _WORD = re.compile(r"#|[a-z][a-z'-]*|\d+|\{\d+(?:\.\d+)?\}")
 
 
+def joined(text: str) -> str:
+    """Return a text as one word, of which advice takes no part for the name of an action.
+
+    What is between its words becomes a letter: an underscore would be taken for the end of one
+    (rfc 0102).
+
+    Examples
+    --------
+    >>> joined("last walk to x")
+    'last\ua78fwalk\ua78fto\ua78fx'
+    """
+    return re.sub(r"\W+", "\ua78f", text)
+
+
 class Argument(NamedTuple):
     """What a command names: the words between its first word, function words and numbers.
 

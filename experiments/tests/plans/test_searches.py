@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 from cvx.embed import LexicalEmbedder
+from cvx.learn.advisor.naming import naming
 from cvx.memory import Memory
 from experiments.harness.arms import arm_of
 from experiments.harness.memories import PausableMemory
-from experiments.plans import Choices, Observation, Search
+from experiments.plans import Choices, Observation, Search, moment
+from experiments.plans.words import joined
 from experiments.tests.textgames.hats import HatGame, demonstrations
 from experiments.textgames.agent import Agent
 
-NEED, MOMENT = "grab hat", "last_walk_to_x"
+NEED, MOMENT = "grab hat", joined("last walk to x")
 
 
 def _agent(arm: str = "full", memory: Memory | None = None) -> Agent:
@@ -60,6 +62,13 @@ def test_what_opened_the_last_command_led_on_with_it() -> None:
     assert search.told() == {"origin": search.origin, "explored": []}
     assert _begun("A hall!").origin != search.origin == _begun().origin
     assert _begun("\ud800").origin != search.origin
+
+
+def test_a_moment_names_no_command() -> None:
+    # Else what was done last speaks for doing it again, in all games (rfc 0105).
+    seen = moment(["walk to peg 1", "grab hat 1 from nook 2"], [], "grab hat 1 from nook 2")
+    for command in ("grab # from #", "walk to #"):
+        assert naming("", seen, command, frozenset()) == (0.0, 0.0, 0.0)
 
 
 def test_to_go_back_is_opened_by_nothing() -> None:
