@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from cvx.arguments import a_share, above_zero, wrong
 from cvx.errors import InvalidInputError
-from cvx.index import RawIndex
-from cvx.learn.region_mdp import RegionMDP
 from cvx.types import task_of_tags
+
+if TYPE_CHECKING:
+    from cvx.index import RawIndex
+    from cvx.learn.region_mdp import RegionMDP
 
 
 @dataclass(frozen=True, slots=True)
