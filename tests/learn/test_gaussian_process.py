@@ -7,18 +7,18 @@ import math
 import numpy as np
 import pytest
 
-from cvx.learn.advisor.gaussian_process import GaussianProcess, Sample
-from cvx.learn.transition_counts import Floats, Ints
+from cvx.learn.advisor.gaussian_process import GaussianProcess, Likeness, Sample
+
+
+def likeness_of(*table: list[float]) -> Likeness:
+    """Return how alike actions are, by a table of them."""
+    return lambda a, b: np.array(table)[np.ix_(a, b)]
 
 
 @pytest.mark.requirement("B11")
 def test_likenesses_that_make_no_covariance_are_fitted_all_the_same() -> None:
     # The second action is like both others, which are unlike each other.
-    table = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.95], [0.0, 0.95, 1.0]])
-
-    def like(a: Ints, b: Ints) -> Floats:
-        return np.asarray(table[np.ix_(a, b)])
-
+    like = likeness_of([1.0, 0.95, 0.0], [0.95, 1.0, 0.95], [0.0, 0.95, 1.0])
     process = GaussianProcess()
     process.logs |= {"likeness": 0.0, "words": math.log(3.0), "own": math.log(0.02)}
     worth = np.array([1.0, 0.0, 1.0])
@@ -37,11 +37,7 @@ def test_likenesses_that_make_no_covariance_are_fitted_all_the_same() -> None:
 @pytest.mark.requirement("B11")
 def test_relevances_stay_numbers_where_likenesses_make_no_covariance() -> None:
     # What a word explains is a root of a sum of squares, which comes out below 0 here.
-    table = np.array([[1.0, 0.5, 0.95], [0.5, 1.0, 0.95], [0.95, 0.95, 1.0]])
-
-    def like(a: Ints, b: Ints) -> Floats:
-        return np.asarray(table[np.ix_(a, b)])
-
+    like = likeness_of([1.0, 0.5, 0.95], [0.5, 1.0, 0.95], [0.95, 0.95, 1.0])
     process = GaussianProcess()
     process.logs |= {"likeness": 0.0, "words": math.log(3.0), "own": math.log(0.02)}
     pairs = np.ones((3, 1)), np.arange(3), np.zeros(3, np.int64), np.zeros((3, 3))

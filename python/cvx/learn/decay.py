@@ -341,7 +341,8 @@ def context_aware_decay(
     Raises
     ------
     InvalidInputError
-        A game without ``task_type``, or a step of it without ``action``.
+        A game without ``task_type``, a step of it without ``action``, or a policy whose factor
+        is not in [0, 1].
     UnknownError
         No such node.
 
